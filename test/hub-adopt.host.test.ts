@@ -39,7 +39,25 @@ const skip =
   programs === null ? "Debian's postgresql is not installed" : process.getuid?.() === 0 ? "root proves nothing" : false;
 const real = (name: string, run: () => Promise<void>) => test(name, { skip, timeout: 200_000 }, run);
 
-const ACTIONS = ["acme.report.create", "acme.thing.change", "acme.thing.get"];
+const ACTIONS = [
+  ...["acme.report.create", "acme.thing.change", "acme.thing.get"],
+  ...["acme.deployment.promote", "acme.deployment.rollback", "brew.token.create"],
+];
+const MINTED = "minted-token-0123456789-abcdefghij";
+const CAPABILITY = "capability-0123456789-abcdefghij";
+/** Goes elsewhere, with a credential that one gateway alone may lend. */
+const brewPack = (origin: string): string => `format: gw.pack/v1
+pack: brew
+provider: { origin: "${origin}", credential: brew-token, auth: { scheme: bearer } }
+actions:
+  token.create:
+    effect: create
+    retry: non_idempotent_write
+    max_cost_cents: 0
+    request: { method: POST, path: /v1/tokens, body: application/json }
+    input: { name: { in: body, type: string } }
+    mints: [/secret]
+`;
 
 interface Host {
   readonly name: string;
@@ -52,6 +70,7 @@ interface Host {
 let cluster: Cluster;
 let way: Partition;
 let provider: TestProvider;
+let brewer: TestProvider;
 let web1: Host;
 let web2: Host;
 /** What the provider has: each thing's name, and how its job stands. */
@@ -63,7 +82,12 @@ let holds = false;
 
 before(async () => {
   if (skip !== false) return;
-  [cluster, provider] = await Promise.all([makeCluster(programs ?? "", makeFolder()), startProvider()]);
+  [cluster, provider, brewer] = await Promise.all([
+    makeCluster(programs ?? "", makeFolder()),
+    startProvider(),
+    startProvider(),
+  ]);
+  brewer.answer((_request, response) => answerJson(response, 201, { secret: MINTED }));
   way = await makePartition(cluster);
   provider.answer(({ method, url, body }, response) => {
     if (method === "POST" && url === "/v1/reports")
@@ -73,6 +97,17 @@ before(async () => {
       return answerJson(response, 200, { job_id: "job-1", state: jobState, updated_at: "x", progress });
     }
     if (url === "/v1/jobs/job-1/result") return answerJson(response, 200, { rows: 42 });
+    if (url.startsWith("/v1/deployments/"))
+      return answerJson(response, 201, {
+        ...{ deployment_id: "dep-5", environment: "production", release_id: "sha256:r1", actor_id: "bot" },
+        ...{ prior_release_id: "sha256:r0", created_target_generation: 5 },
+        ...{ reversibility: "reversible_at_application_level", capability: { capability_id: CAPABILITY } },
+      });
+    if (url === "/v1/environments/production/rollbacks")
+      return answerJson(response, 200, {
+        ...{ rollback_deployment_id: "dep-6", reverted_deployment_id: "dep-5", previous_release_id: "sha256:r1" },
+        ...{ current_release_id: "sha256:r0", target_generation: 6, status: "running" },
+      });
     const id = url.slice("/v1/things/".length);
     if (method === "POST") things.set(id, String((JSON.parse(body) as Members)["name"]));
     if (method === "POST" && holds) {
@@ -84,6 +119,8 @@ before(async () => {
   const first = await new Home(makeFolder()).init();
   await first.addCredential("acme-token", provider.origin);
   await first.trustPack("acme", consequentialPack(provider.origin));
+  await first.addCredential("brew-token", brewer.origin);
+  await first.trustPack("brew", brewPack(brewer.origin));
   assert.equal((await first.run(["hub", "init", cluster.url("owner")])).code, 0);
   for (const name of ["web1", "web2"]) await cluster.sql(`create role ${name} login in role gw_gateway`);
   web1 = await begin("web1", first, way.folder);
@@ -103,6 +140,7 @@ after(async () => {
   }
   way.close();
   await provider.close();
+  await brewer.close();
   await cluster.stop();
 });
 
@@ -130,16 +168,17 @@ async function operationsOf({ home }: Host): Promise<readonly Members[]> {
   return JSON.parse((await home.must(["operation", "list", "--all", "--json"])).out) as Members[];
 }
 
-function shares({ name }: Host, rows: number): Promise<unknown> {
-  return until(`${name} has ${rows} rows on the hub`, async () => {
-    const found = await cluster.sql<{ count: number }>(
-      `select count(s.place)::int as count from gw_hub.state_head h left join gw_hub.state s using (gateway, term)
-        where h.gateway = $1 and h.term = (select max(term) from gw_hub.state_head where gateway = $1) group by h.gateway`,
-      [name],
-    );
-    return found[0]?.count === rows;
-  });
+async function sharedBy({ name }: Host): Promise<number | undefined> {
+  const found = await cluster.sql<{ count: number }>(
+    `select count(s.place)::int as count from gw_hub.state_head h left join gw_hub.state s using (gateway, term)
+      where h.gateway = $1 and h.term = (select max(term) from gw_hub.state_head where gateway = $1) group by h.gateway`,
+    [name],
+  );
+  return found[0]?.count;
 }
+
+const shares = (host: Host, rows: number): Promise<unknown> =>
+  until(`${host.name} has ${rows} rows on the hub`, async () => (await sharedBy(host)) === rows);
 
 /** As if nobody had heard of it for an hour. */
 const silence = ({ name }: Host): Promise<unknown> =>
@@ -162,17 +201,57 @@ async function killHard(host: Host): Promise<void> {
   await host.gateway.exited;
 }
 
+/** One more read of a job of web1's, asked for on another machine; the administrator asks for it once more. */
+async function askFromElsewhere(id: string): Promise<void> {
+  const hub = ["--hub", cluster.url("owner")];
+  await until(
+    "it is shown on the hub",
+    async () => (await web2.home.operator(["operation", "show", id, ...hub])).code === 0,
+  );
+  const refused = await web2.home.operator(["operation", "resume", id, "--reason", "why not", ...hub]);
+  assert.equal(codeOf(refused), "operation_not_resumable", refused.err);
+  const reads = sentTo("/v1/jobs/job-1", "GET");
+  const asked = await web2.home.must(["operation", "reconcile", id, "--json", ...hub]);
+  assert.equal((JSON.parse(asked.out) as Members)["gateway"], "web1", asked.out);
+  await until("it was read", async () => sentTo("/v1/jobs/job-1", "GET") > reads);
+  const asking = await web1.home.events("operation_asked");
+  assert.deepEqual(
+    asking.map(({ errand }) => errand),
+    ["resume", "reconcile"],
+  );
+  await cluster.sql(
+    "insert into gw_hub.statements (id, gateway, body, kind) select 'hst_again', gateway, body, kind from gw_hub.statements where body like '%reconcile%'",
+  );
+  const answer = await until("the word that was played again is answered", async () => {
+    const [row] = await cluster.sql<{ answer: string | null }>(
+      "select answer from gw_hub.statements where id = 'hst_again'",
+    );
+    return row?.answer ?? false;
+  });
+  assert.equal((JSON.parse(answer) as Members)["code"], "errand_over");
+  assert.equal((await web1.home.events("operation_asked")).length, 2);
+}
+
 real("what is under way is on the hub once that is signed, and nothing of it can be read there", async () => {
   const alone = await web2.home.operator(["operation", "adopt", "web1"]);
   assert.equal(codeOf(alone), "hub_not_joined", alone.err);
   assert.equal(codeOf(await web1.home.operator(["hub", "set", "--operations", "all"])), "value_not_allowed");
+  await web1.home.must(["credential", "lend", "brew-token", "--gateway", "web1"]);
   await web1.home.must(["hub", "set", "--operations", "shared"]);
   for (const host of [web1, web2]) await shares(host, 0);
   assert.equal(outcomeOf(await change(web1, "plain")), "success");
   await shares(web1, 0);
+  const promoted = await call(web1.agent, web1.run, "acme.deployment.promote", {
+    ...{ environment: "production", release: "sha256:r1" },
+  });
+  assert.equal(outcomeOf(promoted), "success", promoted.text);
+  const brewed = await call(web1.agent, web1.run, "brew.token.create", { name: "ci" });
+  assert.equal(outcomeOf(brewed), "success", brewed.text);
+  await shares(web1, 2);
   const started = await call(web1.agent, web1.run, "acme.report.create", { account: "a1" });
   assert.ok(started.body["operation_id"], started.text);
   await until("its job was looked at", async () => sentTo("/v1/jobs/job-1", "GET") > 0);
+  await askFromElsewhere(String(started.body["operation_id"]));
   holds = true;
   await change(web1, "lost", 0);
   await until("the provider has it", async () => held !== null);
@@ -180,7 +259,7 @@ real("what is under way is on the hub once that is signed, and nothing of it can
     "select encode(sealed, 'escape') || place as text from gw_hub.state",
   );
   assert.ok(rows.length >= 3, `${rows.length}`);
-  for (const { text } of rows) assert.doesNotMatch(text, /acme|lost|job-1|claim|operations/);
+  for (const { text } of rows) assert.doesNotMatch(text, /acme|lost|job-1|claim|operations|minted|capability/);
 });
 
 real(
@@ -193,7 +272,7 @@ real(
     held?.destroy();
     await silence(web1);
     const adopted = await web2.home.must(["operation", "adopt", "web1", "--json"]);
-    assert.deepEqual(JSON.parse(adopted.out), { gateway: "web1", operations: 2 });
+    assert.deepEqual(JSON.parse(adopted.out), { gateway: "web1", operations: 2, deployments: 1, minted: 1 });
     jobState = "succeeded";
     const ended = await until("both are settled", async () => {
       const all = await operationsOf(web2);
@@ -214,6 +293,32 @@ real(
   },
 );
 
+const undo = ({ agent, run }: Host): Promise<Reply> =>
+  call(agent, run, "acme.deployment.rollback", { origin_deployment_id: "dep-5", reason: "it burns" });
+
+real(
+  "what the dead one deployed is undone where it was taken over, once; what it minted is lost to nobody",
+  async () => {
+    const asked = undo(web2);
+    const [question] = await web2.home.approvals();
+    await web2.home.approve(String(question?.["approval_id"]));
+    const undone = await asked;
+    assert.equal(outcomeOf(undone), "success", undone.text);
+    const [sent] = provider.received.filter(({ url }) => url === "/v1/environments/production/rollbacks");
+    const said = JSON.parse(sent?.body ?? "{}") as Members;
+    assert.deepEqual([said["restore_release_id"], said["expected_target_generation"]], ["sha256:r0", 5]);
+    assert.equal(outcomeOf(await undo(web2)), "stale_rollback");
+    // web2 may not lend what it was minted with, and does not have it; its operator may and has.
+    const minted = JSON.parse((await web2.home.must(["credential", "minted", "--json"])).out) as Members[];
+    const id = String(minted[0]?.["minted_id"]);
+    assert.equal(minted.length, 1);
+    const before = (await sharedBy(web2)) ?? 0;
+    await web2.home.must(["credential", "adopt", id, "brewed", "--origin", brewer.origin]);
+    assert.deepEqual(JSON.parse((await web2.home.must(["credential", "minted", "--json"])).out), []);
+    await until("the hub has it no more", async () => ((await sharedBy(web2)) ?? 0) < before);
+  },
+);
+
 real(
   "the one that was taken over comes back, finds its term gone, and neither reads nor settles any of it",
   async () => {
@@ -222,16 +327,27 @@ real(
     // What holds the same calls back here.
     await shares(web1, 2);
     await until("it let them go", async () => (await web1.home.events("operations_released")).length === 1);
-    const open = await operationsOf(web1);
-    assert.equal(open.length, 2);
-    for (const { lease, settled } of open) {
+    const open = await until("it learned how they ended", async () => {
+      const all = await operationsOf(web1);
+      return all.length === 2 && all.every(({ state }) => state === "succeeded") && all;
+    });
+    for (const { operation_id, lease } of open) {
+      const id = String(operation_id);
       assert.equal((lease as Members)["owner"], "gateway web2");
-      assert.equal(settled, false);
-    }
-    for (const { operation_id: id } of open) {
-      const asked = await web1.home.operator(["operation", "reconcile", String(id)]);
+      const shown = await web1.home.must(["operation", "show", id]);
+      assert.match(shown.out, /taken over by +web2, where it ended succeeded at 20/);
+      const asked = await web1.home.operator(["operation", "reconcile", id]);
       assert.equal(codeOf(asked), "operation_taken_over", asked.err);
+      const told = await web1.agent.ask("GET", `/v1/operations/${id}`);
+      assert.equal(told.body["state"], "succeeded", told.text);
     }
+    const late = await undo(web1);
+    assert.equal(outcomeOf(late), "operation_taken_over", late.text);
+    const listed = JSON.parse((await web1.home.must(["credential", "minted", "--json"])).out) as Members[];
+    assert.deepEqual(
+      listed.map(({ also_on }) => also_on),
+      ["web2"],
+    );
     assert.equal(provider.received.length, before);
     // Whoever looks at all hosts is sent to the one that has them: nothing signed for them goes here any more.
     await until("it shows them on the hub no longer", async () => {
@@ -242,7 +358,8 @@ real(
       ...(await web1.home.events("operation_transition")),
       ...(await web2.home.events("operation_transition")),
     ];
-    assert.equal(settled.filter(({ to }) => to === "succeeded").length, 2, "exactly once each");
+    const by = settled.filter(({ to }) => to === "succeeded").map(({ actor }) => actor === "gateway web2");
+    assert.deepEqual(by.sort(), [false, false, true, true], "exactly once each, and told to whoever had it");
     assert.equal(outcomeOf(await change(web1, "after")), "success", "and it goes on with a term of its own");
   },
 );
@@ -286,7 +403,7 @@ real("whatever an administrator does to the rows of a dead gateway, nothing is t
   }
   await cluster.sql(`update gw_hub.state_head set tick = tick + 1 where ${ours}`);
   const adopted = await web2.home.must(["operation", "adopt", "web1", "--json"]);
-  assert.deepEqual(JSON.parse(adopted.out), { gateway: "web1", operations: 1 });
+  assert.deepEqual(JSON.parse(adopted.out), { gateway: "web1", operations: 1, deployments: 0, minted: 0 });
   await until("it is settled", async () => (await operationsOf(web2)).every(({ settled }) => settled === true));
   assert.equal(sentTo("/v1/things/mine"), 1);
 });
@@ -346,7 +463,7 @@ real("who dies before it has what it took over is followed by the next, and brin
   const refused = await web1.home.operator(["operation", "adopt", "web7"]);
   assert.equal(codeOf(refused), "not_found", refused.err);
   const adopted = await web1.home.must(["operation", "adopt", "web2", "--json"]);
-  assert.deepEqual(JSON.parse(adopted.out), { gateway: "web2", operations: 1 });
+  assert.deepEqual(JSON.parse(adopted.out), { gateway: "web2", operations: 1, deployments: 0, minted: 0 });
   await until("it is settled", async () => (await operationsOf(web1)).some(({ state }) => state === "succeeded"));
   assert.equal(sentTo("/v1/things/chain"), 1);
   // A row that the administrator put there in web2's name.
@@ -363,24 +480,28 @@ real("who dies before it has what it took over is followed by the next, and brin
 real("what was taken over comes home after a kill, and a person ends what it holds back where it was", async () => {
   await dieSending(web1, "home");
   await dieTakingOver(web2, web1);
-  const theirs = "gateway = 'web1' and term = (select max(term) from gw_hub.state_head where gateway = 'web1')";
+  const theirs =
+    "gateway = 'web1' and term = (select max(term) from gw_hub.adoptions where gateway = 'web1' and by = 'web2')";
   await cluster.sql(`update gw_hub.state set sealed = sealed || '\\x00' where ${theirs}`);
   const before = (await web2.home.events("operations_adopted")).length;
   await restart(web2);
   await until("its own work goes on", async () => outcomeOf(await change(web2, "mine too")) === "success");
-  await cluster.sql(`update gw_hub.state set sealed = substring(sealed for length(sealed) - 1) where ${theirs}`);
-  await cluster.sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'web2'");
-  await until("it came home", async () => (await web2.home.events("operations_adopted")).length > before);
-  await until("it is settled", async () => (await operationsOf(web2)).every(({ settled }) => settled === true));
-  assert.equal(sentTo("/v1/things/home"), 1);
+  await until("it says what it cannot bring home", async () =>
+    (await web2.home.run(["status"])).out.includes("hub_state_tampered"),
+  );
+  // Nobody can tell web1 how it ended: a person can.
   const letGo = (await web1.home.events("operations_released")).length;
   await restart(web1);
   await until("it let it go", async () => (await web1.home.events("operations_released")).length > letGo);
   const again = await change(web1, "home");
   assert.equal(outcomeOf(again), "outcome_unsettled", again.text);
   const id = String(again.body["operation_id"]);
-  await web1.home.must(["operation", "settle", id, "--happened", "yes", "--reason", "web2 knows"]);
+  await web1.home.must(["operation", "settle", id, "--happened", "yes", "--reason", "seen there"]);
   assert.equal(outcomeOf(await change(web1, "home")), "success");
+  await cluster.sql(`update gw_hub.state set sealed = substring(sealed for length(sealed) - 1) where ${theirs}`);
+  await until("it came home", async () => (await web2.home.events("operations_adopted")).length > before);
+  await until("it is settled", async () => (await operationsOf(web2)).every(({ settled }) => settled === true));
+  assert.equal(sentTo("/v1/things/home"), 2, "once before, and once more at a person's word");
   const status = await web1.home.run(["status"]);
   assert.match(status.out, /^ {2}shared {4}term \d+, \d+ rows on the hub/m);
 });
@@ -466,7 +587,10 @@ real(
       },
       has: () => true,
       isHome: () => true,
-      onAdopted: () => Promise.resolve(0),
+      isEndedElsewhere: () => false,
+      awaited: () => [],
+      onTold: () => Promise.resolve(),
+      onAdopted: () => Promise.resolve({ operations: 0, deployments: 0, minted: 0 }),
       onTrouble: () => undefined,
     });
     try {

@@ -1,20 +1,23 @@
 import type { NewEvent } from "../audit/event.ts";
 import type { Moment } from "../conventions/operation/evolve.ts";
-import type { Lease } from "../conventions/operation/record.ts";
-import { isSettled } from "../conventions/operation/state.ts";
+import { type Lease, TAKEN_AWAY } from "../conventions/operation/record.ts";
+import { isSettled, type OperationState } from "../conventions/operation/state.ts";
 import { isoTime } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import { isJsonObject } from "../kernel/json.ts";
 import { CLAIM, claimRow, holdersOf, keyOfRow, readHolders } from "./attempt/claim.ts";
+import { isAlsoElsewhere, MINTED } from "./attempt/mint.ts";
 import type { Core } from "./core.ts";
-import { isTakenAway, nextLease, TAKEN_AWAY } from "./operation/lease.ts";
-import { step } from "./operation/operation.ts";
+import { settleHeld } from "./operation/held-reserve.ts";
+import { isTakenAway, nextLease } from "./operation/lease.ts";
+import { step, transitionEvent } from "./operation/operation.ts";
 import { operationRow, readOperation } from "./operation/operation-row.ts";
 import { learn, type Operation } from "./operation/operations.ts";
 import { CUSTODIAN } from "./operation/read-operation.ts";
 import type { StateRow, StateStore } from "./ports.ts";
 import { takeUp } from "./recover.ts";
+import { type Deployment, deploymentRow, installDeployment, readDeployment } from "./rollback/deployments.ts";
 
 /** What another gateway had under way, as its own store held it. */
 export interface LeftBehind {
@@ -23,6 +26,15 @@ export interface LeftBehind {
   readonly rows: readonly Omit<StateRow, "onlyIf" | "unordered" | "over">[];
   /** How far its clock was ahead of this host's. */
   readonly aheadMs: number;
+}
+
+/** How much of it is looked after here now. */
+export interface TakenOver {
+  readonly operations: number;
+  /** That can be undone from here. */
+  readonly deployments: number;
+  /** Secrets that answers brought, and nobody took into the vault yet. */
+  readonly minted: number;
 }
 
 /** A term that is this gateway's, or was and went on to another. */
@@ -34,11 +46,12 @@ export const ADOPTED = "adopted";
  * Goes on with what another gateway left, as after a start of our own: jobs are observed, what was sent and not answered is asked
  * about. It all becomes this gateway's in one commit, with a note of it, so that it happens once.
  */
-export async function adopt(core: Core, left: LeftBehind, operator: string | null): Promise<readonly Operation[]> {
-  if (hasAdopted(core, left.gateway, left.term)) return [];
-  const store = storeOf(left.rows.map((row) => ownedRow(core, row, left.aheadMs)));
+export async function adopt(core: Core, left: LeftBehind, operator: string | null): Promise<TakenOver> {
+  if (hasAdopted(core, left.gateway, left.term)) return { operations: 0, deployments: 0, minted: 0 };
+  const owned = left.rows.map((row) => ownedRow(core, row, left.aheadMs));
+  const store = storeOf(owned);
   const found = takeUp(core, store, () => true);
-  const operations = found.operations.filter((one) => isFree(core, one)).map(standingAlone);
+  const operations = found.operations.filter((one) => isFree(core, one)).map((one) => standingAlone(one, left.gateway));
   const taken = new Set<unknown>(operations.map(({ id }) => id));
   const events = found.events.filter((event) => !("operation_id" in event) || taken.has(event.operation_id));
   // Claims are merged with what this host holds itself; the rest of what takeUp writes is of the other's store.
@@ -50,17 +63,70 @@ export async function adopt(core: Core, left: LeftBehind, operator: string | nul
     const theirs = readHolders(row).filter(({ call_id }) => own.every((one) => one.call_id !== call_id));
     return claimRow(keyOfRow(row), [...own, ...theirs]);
   });
+  const deployed = left.rows.filter(({ table, id }) => table === "deployments" && isFreeDeployment(core, id));
+  const minted = left.rows.filter(
+    ({ table, id, state }) => table === "notes" && state === MINTED && core.ledger.find("notes", id) === null,
+  );
+  const counts = { operations: operations.length, deployments: deployed.length, minted: minted.length };
   const told = {
     ...core.envelope("operations_adopted"),
-    ...{ gateway: left.gateway, term: left.term, operations: operations.length, operator },
+    ...{ gateway: left.gateway, term: left.term, ...counts, operator },
   };
   const kept = operations.map((operation) => unfenced(operationRow(core, operation)));
-  await core.ledger.record("operation.taken_over", [told, ...events], [...kept, ...merged, noteOf(left)]);
+  const undoable = deployed.flatMap((row) => installDeployment(core.deployments, readDeployment(row)));
+  // What the other knew of operations that it had taken over itself, for whoever still asks.
+  const known = owned.filter(({ table, id, state, body }) => {
+    if (table !== "operations" || !isSettled(state as OperationState)) return false;
+    return typeof body["takenFrom"] === "string" && core.ledger.find("operations", id) === null;
+  });
+  const rows = [...kept, ...merged, ...undoable, ...minted, ...known, noteOf(left)];
+  await core.ledger.record("operation.taken_over", [told, ...events], rows);
   for (const operation of operations) {
     core.operations.put(operation);
     core.schedule(operation);
   }
-  return operations;
+  await learnEndings(core, left.gateway, left.rows);
+  return counts;
+}
+
+/** The gateways that have what was taken over here, as long as nobody knows how it ended. */
+export function awaited({ operations }: Pick<Core, "operations">): readonly string[] {
+  const open = operations.all().filter((one) => !isSettled(one.state) && isTakenAway(one));
+  return [...new Set(open.map(({ lease }) => lease?.owner.slice(HOLDER.length) ?? ""))];
+}
+
+/** What became of operations that were taken over from here, by the rows of a gateway that has them. */
+export async function learnEndings(core: Core, gateway: string, rows: LeftBehind["rows"]): Promise<void> {
+  for (const operation of core.operations.all()) {
+    if (isSettled(operation.state) || !isTakenAway(operation)) continue;
+    const row = rows.find(({ table, id, state }) => {
+      return table === "operations" && id === operation.id && isSettled(state as OperationState);
+    });
+    const theirs = row === undefined ? null : readOperation(core, row);
+    if (theirs === null || theirs.fingerprint !== operation.fingerprint) continue;
+    const { state, remoteJobId, remoteState, progress, resultDigest, history } = theirs;
+    const ended = { ...operation };
+    const now = { ...operation, state, remoteJobId, remoteState, progress, resultDigest, history };
+    const standing = { ...now, problem: null, nextPoll: null, asking: null };
+    learn(ended, { kind: "stored_by_another", theirs: standing, lease: leaseOf(gateway, operation.lease) });
+    const last = history.at(-1);
+    const told = transitionEvent(core, operation, {
+      ...{ at: isoTime(core.ports.clock.wallMs()), actor: `${HOLDER}${gateway}`, from: operation.state, to: state },
+      ...{ cause: last?.cause ?? "taken_over", remote_job_id: remoteJobId },
+    });
+    const held = settleHeld(core, ended);
+    const kept = unfenced(operationRow(core, ended));
+    await core.ledger.record("operation.taken_over", [told, ...held.events], [kept, ...held.rows]);
+    core.operations.put(ended);
+  }
+}
+
+const HOLDER = "gateway ";
+
+/** What this gateway deployed itself, or knows to be over, stays as it is here. */
+function isFreeDeployment({ ledger }: Pick<Core, "ledger">, id: string): boolean {
+  const row = ledger.find("deployments", id);
+  return row === null || (!("tampered" in row) && row.state === "taken_over");
 }
 
 export function hasAdopted({ ledger }: Pick<Core, "ledger">, gateway: string, term: number): boolean {
@@ -70,7 +136,17 @@ export function hasAdopted({ ledger }: Pick<Core, "ledger">, gateway: string, te
 /** Another gateway looks after all that was under way here: nothing of it is read, moved or settled here any more. */
 export async function release(core: Core, gateway: string, along: readonly Taken[]): Promise<void> {
   const open = core.operations.all().filter((one) => !isSettled(one.state) && !isTakenAway(one));
-  if (open.length === 0 && along.length === 0) return;
+  // Whoever has them can undo them. Secrets stay here too: of two places that have one, an operator needs but one.
+  const deployed = core.ledger.load("deployments", "current").flatMap((row) => {
+    if ("tampered" in row) return [];
+    const deployment: Deployment = { ...readDeployment(row), state: "taken_over", takenBy: gateway };
+    return [deployment];
+  });
+  const minted = core.ledger.load("notes", MINTED).flatMap((row) => {
+    if ("tampered" in row || isAlsoElsewhere(row)) return [];
+    return [{ ...row, body: { ...row.body, taken_by: gateway } }];
+  });
+  if (open.length + along.length + deployed.length + minted.length === 0) return;
   const events: NewEvent[] = [];
   // A copy: whatever is still on its way with the old one finds that the term is not its own, and writes nothing.
   const released = open.map((operation) => {
@@ -83,9 +159,16 @@ export async function release(core: Core, gateway: string, along: readonly Taken
     events.push(...step(core, copy, { kind: "reconciliation_inconclusive", ...lost }, CUSTODIAN));
     return copy;
   });
-  const told = { ...core.envelope("operations_released"), gateway, operations: open.length };
-  const rows = released.map((operation) => unfenced(operationRow(core, operation)));
-  await core.ledger.record("operation.taken_over", [told, ...events], [...rows, ...along.map(noteOf)]);
+  const counts = { operations: open.length, deployments: deployed.length };
+  const told = { ...core.envelope("operations_released"), gateway, ...counts };
+  const rows = [
+    ...released.map((operation) => unfenced(operationRow(core, operation))),
+    ...deployed.map(deploymentRow),
+    ...minted,
+    ...along.map(noteOf),
+  ];
+  await core.ledger.record("operation.taken_over", [told, ...events], rows);
+  for (const deployment of deployed) core.deployments.put(deployment);
   for (const operation of open) learn(operation, { kind: "look_again", at: null });
   for (const operation of released) core.operations.put(operation);
 }
@@ -93,7 +176,7 @@ export async function release(core: Core, gateway: string, along: readonly Taken
 /** Runs out for nobody here. */
 function leaseOf(gateway: string, before: Lease | null): Lease {
   return {
-    owner: `gateway ${gateway}`,
+    owner: `${HOLDER}${gateway}`,
     expires_at: TAKEN_AWAY,
     expires_boot_ms: Number.MAX_SAFE_INTEGER,
     boot_id: "",
@@ -119,8 +202,9 @@ function isFree(core: Core, { id }: Operation): boolean {
 }
 
 /** It belongs to no session and no purse of this host, whatever it says: nothing is sent again for it, no reserve is given back. */
-function standingAlone(operation: Operation): Operation {
-  return { ...operation, repeats: defaults.tokenRepeats, held: 0 };
+function standingAlone(operation: Operation, gateway: string): Operation {
+  // Whose it was first is who asks; a second taking changes nothing of that.
+  return { ...operation, repeats: defaults.tokenRepeats, held: 0, takenFrom: operation.takenFrom ?? gateway };
 }
 
 /** Whatever stands here under its name is older: the term was taken on the hub. */

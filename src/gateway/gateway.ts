@@ -1,4 +1,5 @@
 import {
+  type ErrandStatement,
   type RevocationStatement,
   type SettlementStatement,
   type Signed,
@@ -10,7 +11,7 @@ import type { TicketEvidence } from "../conventions/ticket/verify.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { CallId, OperationId, PlanId, RunId } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
-import { adopt, hasAdopted, type LeftBehind, release } from "./adopt.ts";
+import { adopt, awaited, hasAdopted, type LeftBehind, learnEndings, release, type TakenOver } from "./adopt.ts";
 import type { Desk } from "./approval/desk.ts";
 import { type Callbacks, createCallbacks } from "./callback/receive.ts";
 import type { ContainedAnswer } from "./contained/answer.ts";
@@ -94,14 +95,19 @@ export interface Gateway extends Lock {
   readonly operations: Omit<OperatorOperations, "settle">;
   /** What the hub tells of who looks after which operations. */
   readonly fleet: {
-    /** Goes on with what another gateway left. Says how many operations that are. */
-    adopt(left: LeftBehind, operator: string | null): Promise<number>;
+    /** Goes on with what another gateway left. */
+    adopt(left: LeftBehind, operator: string | null): Promise<TakenOver>;
     hasAdopted(gateway: string, term: number): boolean;
     /** Another gateway looks after what was under way here. */
     release(gateway: string, along: Parameters<typeof release>[2]): Promise<void>;
+    /** The gateways that have what was taken over here and has not ended as far as is known. */
+    awaited(): readonly string[];
+    learnEndings(gateway: string, rows: LeftBehind["rows"]): Promise<void>;
   };
   /** An operator's signed word on what became of an operation. */
   settle(signed: Signed<SettlementStatement>): Promise<Operation>;
+  /** What an operator signed on another machine is to be done with an operation. */
+  errand(signed: Signed<ErrandStatement>): Promise<Operation>;
   readonly probes: Probes;
   /** Tokens that credentials are exchanged for. */
   readonly tokens: TokenDesk;
@@ -213,14 +219,20 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     fleet: {
       async adopt(left, operator) {
         requireUnlocked(core);
-        return (await adopt(core, left, operator)).length;
+        return await adopt(core, left, operator);
       },
       hasAdopted: (name, term) => hasAdopted(core, name, term),
       release: (name, along) => release(core, name, along),
+      awaited: () => awaited(core),
+      learnEndings: (name, rows) => learnEndings(core, name, rows),
     },
     settle: async (signed) => {
       const { vaultId, keys } = around.operators();
       return operations.settle(verifyStatement(signed, vaultId, keys));
+    },
+    errand: async (signed) => {
+      const { vaultId, keys } = around.operators();
+      return operations.errand(verifyStatement(signed, vaultId, keys));
     },
     callbacks: createCallbacks(core, memory, observer),
     probes,

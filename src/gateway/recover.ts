@@ -5,6 +5,7 @@ import { firstIdAt } from "../kernel/ids.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import { claimOld } from "./claim-old.ts";
 import type { Core } from "./core.ts";
+import { ASKED, errandId } from "./operation/errand.ts";
 import { operationRow } from "./operation/operation-row.ts";
 import type { Operation } from "./operation/operations.ts";
 import { recoverClaims } from "./operation/recover-claims.ts";
@@ -106,6 +107,8 @@ function forgetOld({ ports }: Pick<Core, "ports">, store: StateStore): void {
   store.forget("runs", ["ended"], firstIdAt("run", beforeMs));
   store.forget("plans", ["executed", "rejected"], firstIdAt("plan", beforeMs));
   store.forget("operations", ["succeeded", "failed", "cancelled"], firstIdAt("op", beforeMs));
+  // Twice as long as one is taken: no clock that is set back makes it new.
+  store.forget("notes", [ASKED], errandId(ports.clock.wallMs() - 2 * defaults.errandMs));
 }
 
 /** A preview that nobody saw the answer of changed nothing; its path says that there is no plan. */

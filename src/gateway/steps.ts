@@ -58,6 +58,7 @@ export const records = [
   "operation.stopped",
   "deadline.passed",
   "operation.settled",
+  "errand.taken",
   "callback.taken",
   "probe.opened",
   "probe.closed",

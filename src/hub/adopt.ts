@@ -40,6 +40,13 @@ export interface Adopted {
   readonly along: readonly Adopted[];
 }
 
+/** How much came home of it: by kind. */
+export interface CameHome {
+  readonly operations: number;
+  readonly deployments: number;
+  readonly minted: number;
+}
+
 /** An adoption that the gateway which it names has signed. */
 export interface Taking extends TermName {
   readonly by: string;
@@ -152,6 +159,35 @@ function readTaking(
   if (said?.hub_id !== hubId || said.vault_id !== vaultId || said.by !== gateway) return null;
   const along = said.along.map((one) => ({ gateway: String(one.gateway), term: Number(one.term) }));
   return { gateway: said.gateway, term: said.term, by: gateway, along };
+}
+
+/**
+ * What gateways say now that may have what this one was overtaken of: `first`, and whoever took over from there. Those whose last word
+ * was looked at before are left out.
+ */
+export async function readHolders(
+  connection: HubConnection,
+  by: Adopting,
+  first: string,
+  seen: Map<string, string>,
+): Promise<readonly Adopted[]> {
+  const found: Adopted[] = [];
+  const names = [first];
+  for (let at = 0; at < Math.min(names.length, defaults.hubTermsAlong); at++) {
+    const name = names[at] ?? "";
+    const { head, speaker } = await look(connection, by, name, null);
+    const word = `${head.term} ${head.tick}`;
+    if (head.term !== null && seen.get(name) !== word) {
+      found.push(await readRows(connection, by, head, speaker));
+      seen.set(name, word);
+    }
+    const others = await connection.ask<{ by: string }>(
+      `select distinct a.by from ${HUB_SCHEMA}.adoptions a where a.gateway = $1 limit ${defaults.hubTermsAlong}`,
+      [name],
+    );
+    names.push(...others.map((one) => one.by).filter((one) => one !== by.gateway && !names.includes(one)));
+  }
+  return found;
 }
 
 /** What it took over and its rows do not have: with everything that went along then. */

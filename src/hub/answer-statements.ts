@@ -34,7 +34,9 @@ export async function answerStatements(
   );
   for (const { id, body } of rows) {
     const body_digest = digestText(body);
-    const outcome = unsaid.get(body_digest) ?? (await outcomeOf(() => take(body)));
+    const came = unsaid.get(body_digest) ?? (await outcomeOf(() => take(body)));
+    // What a locked gateway refuses a key for is for its operator: the code says it, and the database learns no more.
+    const outcome = kind === "unlock" && came.code !== null ? { ...came, message: "" } : came;
     if (unsaid.size >= defaults.hubStatementsALook) unsaid.clear();
     unsaid.set(body_digest, outcome);
     const place = { format: "gw.hub-answer/v1", hub_id: hubId, gateway, id, body_digest } as const;

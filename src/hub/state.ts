@@ -4,7 +4,16 @@ import { canonicalJson } from "../kernel/canonical-json.ts";
 import { type Clock, isoTime, type Sleep } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
-import { type Adopted, type Adopting, adoptTerm, readAdopter, readTakings, readTerm } from "./adopt.ts";
+import {
+  type Adopted,
+  type Adopting,
+  adoptTerm,
+  type CameHome,
+  readAdopter,
+  readHolders,
+  readTakings,
+  readTerm,
+} from "./adopt.ts";
 import type { HubConnection } from "./connect.ts";
 import { HUB_SCHEMA, shortText } from "./schema.ts";
 import { addRow, emptySum, placeOf, type SealedRow, type SharedRow, sealShared, sumText } from "./state-rows.ts";
@@ -28,11 +37,16 @@ export interface StateParts extends Adopting {
   all(): readonly SharedRow[];
   /** One row as it is now; null where nobody else has to know of it. */
   find(key: RowKey): SharedRow | null;
+  /** Whether another process than this one may end it. */
+  isEndedElsewhere(row: SharedRow): boolean;
   /** Another gateway took over what this one had under way, and what this one had only just taken over. Resolves once it is let go here. */
   onTaken(by: string, along: readonly TermName[]): Promise<void>;
   /** Whether what this gateway took over has arrived in its own state. */
   has(gateway: string, term: number): boolean;
-  onAdopted(adopted: Adopted, operator: string | null): Promise<number>;
+  /** The gateways that have what was taken over here, as long as nobody here knows how it ended. */
+  awaited(): readonly string[];
+  onTold(gateway: string, rows: readonly SharedRow[]): Promise<void>;
+  onAdopted(adopted: Adopted, operator: string | null): Promise<CameHome>;
   onTrouble(trouble: Denied): void;
 }
 
@@ -41,8 +55,8 @@ export interface StateKeeper {
   put(rows: readonly SharedRow[]): Promise<void>;
   /** They changed on this host; nobody waits. */
   touch(keys: readonly RowKey[]): void;
-  /** Takes over what a silent gateway had under way. Says how many operations that are. */
-  adopt(gateway: string, operator: string | null): Promise<number>;
+  /** Takes over what a silent gateway had under way. */
+  adopt(gateway: string, operator: string | null): Promise<CameHome>;
   status(): { readonly term: number; readonly rows: number; readonly waiting: number; readonly trouble: Denied | null };
   /** Where nothing is shared any more, what is on the hub is taken away too, as far as it answers. */
   close(then?: "withdraw"): void;
@@ -79,6 +93,12 @@ export function startState(parts: StateParts): StateKeeper {
   let doubt: Word | null = null;
   let queue: Waiting[] = [];
   const dirty = new Map<string, RowKey>();
+  const watched = new Map<string, RowKey>();
+  /** The last words of others that were looked at for how something ended. */
+  const asked = new Map<string, string>();
+  let lookAgainMs = 0;
+  /** What is wrong with what was taken over, here or from here. */
+  let beside: Denied | null = null;
   let trouble: Denied | null = null;
   let closed = false;
   let woken = new AbortController();
@@ -100,6 +120,7 @@ export function startState(parts: StateParts): StateKeeper {
       if (before !== undefined) addRow(seal, next, before);
       const made = row === null ? null : sealShared(seal, { ...place(), term }, tick, row);
       if (made !== null) addRow(seal, next, made);
+      if (row !== null && parts.isEndedElsewhere(row)) watched.set(name, row);
       sealed.set(name, made);
     }
     const statement: StateStatement = {
@@ -206,6 +227,14 @@ export function startState(parts: StateParts): StateKeeper {
     woken.abort();
   }
 
+  function touchEnded(): void {
+    for (const [name, key] of watched) {
+      if (!parts.isOpen() || parts.find(key) !== null) continue;
+      watched.delete(name);
+      touch([key]);
+    }
+  }
+
   const ownTakings = (connection: HubConnection) =>
     readTakings(connection, parts, gateway, rawPublicOf("ed25519", parts.identity));
 
@@ -217,16 +246,27 @@ export function startState(parts: StateParts): StateKeeper {
 
   /** What this process, or one before it, took over and had not yet brought home. */
   async function bringHome(connection: HubConnection): Promise<void> {
+    let wrong: Denied | null = null;
     for (const taking of await ownTakings(connection)) {
       if (parts.has(taking.gateway, taking.term)) continue;
       try {
         const adopted = await readTerm(connection, parts, taking);
         if (adopted !== null) await home(adopted, null);
       } catch (error) {
-        if (error instanceof Denied && error.code === "hub_unreachable") throw error;
-        // What cannot be brought home waits for a person; this gateway's own work does not.
-        const why = error instanceof Denied ? error : new Denied("hub_state_tampered", String(error).slice(0, 300));
-        parts.onTrouble(why);
+        wrong = besideWork(error);
+      }
+    }
+    tellBeside(wrong);
+  }
+
+  /** How that ended which another gateway took over. */
+  async function learnEndings(connection: HubConnection): Promise<void> {
+    for (const name of parts.awaited()) {
+      try {
+        for (const { gateway: by, rows } of await readHolders(connection, parts, name, asked))
+          await parts.onTold(by, rows);
+      } catch (error) {
+        tellBeside(besideWork(error));
       }
     }
   }
@@ -240,25 +280,53 @@ export function startState(parts: StateParts): StateKeeper {
     return await readTerm(connection, parts, taking);
   }
 
+  /** What is wrong with what others had waits for a person; this gateway's own work does not. */
+  function besideWork(error: unknown): Denied {
+    if (error instanceof Denied && error.code === "hub_unreachable") throw error;
+    return error instanceof Denied ? error : new Denied("hub_state_tampered", String(error).slice(0, 300));
+  }
+
+  function tellBeside(wrong: Denied | null): void {
+    if (wrong !== null && wrong.message !== beside?.message) parts.onTrouble(wrong);
+    beside = wrong;
+  }
+
+  /** Once a beat, as long as there is something to look for. */
+  async function lookBeside(connection: HubConnection): Promise<void> {
+    if (clock.bootMs() < lookAgainMs) return;
+    lookAgainMs = clock.bootMs() + defaults.hubBeatMs;
+    if (beside !== null) await bringHome(connection);
+    await learnEndings(connection);
+  }
+
   /** What went along comes first: what was taken over itself says that all of it has arrived. */
-  async function home({ along, ...adopted }: Adopted, operator: string | null): Promise<number> {
-    let operations = 0;
-    for (const one of [...along, adopted]) operations += await parts.onAdopted({ ...one, along: [] }, operator);
-    return operations;
+  async function home({ along, ...adopted }: Adopted, operator: string | null): Promise<CameHome> {
+    let [operations, deployments, minted] = [0, 0, 0];
+    for (const one of [...along, adopted]) {
+      const came = await parts.onAdopted({ ...one, along: [] }, operator);
+      operations += came.operations;
+      deployments += came.deployments;
+      minted += came.minted;
+    }
+    return { operations, deployments, minted };
   }
 
   async function work(connection: HubConnection, lost: AbortSignal): Promise<void> {
     await agree(connection);
     await bringHome(connection);
+    [lookAgainMs] = [0];
+    asked.clear();
     while (!closed) {
       // Made anew before anybody needs it.
       if (lost.aborted) throw new Denied("hub_unreachable", "The connection to the hub's database was lost.");
       trouble = null;
+      touchEnded();
       const word = nextWord();
       if (word !== null) {
         await say(connection, word);
         continue;
       }
+      await lookBeside(connection);
       if (!woken.signal.aborted) await sleep.sleep(defaults.hubBeatMs, woken.signal);
       woken = new AbortController();
     }
@@ -325,12 +393,12 @@ export function startState(parts: StateParts): StateKeeper {
       const connection = await parts.connect();
       try {
         const adopted = await adoptTerm(connection, parts, from).catch((error) => ownWord(connection, from, error));
-        return adopted === null ? 0 : await home(adopted, operator);
+        return adopted === null ? { operations: 0, deployments: 0, minted: 0 } : await home(adopted, operator);
       } finally {
         await connection.close();
       }
     },
-    status: () => ({ term: at.term, rows: there.size, waiting: queue.length + dirty.size, trouble }),
+    status: () => ({ term: at.term, rows: there.size, waiting: queue.length + dirty.size, trouble: trouble ?? beside }),
     close(then) {
       closed = true;
       woken.abort();

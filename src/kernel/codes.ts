@@ -1553,6 +1553,12 @@ export const codes = {
     means: "Another gateway on the same store looks after this operation now. Nothing was sent or written.",
     mend: "Read the operation again a minute later; whoever looks after it writes how it goes on.",
   },
+  errand_over: {
+    status: 409,
+    means:
+      "A word that an operator signed for an operation was taken before, or is too old. Nothing was done by it now.",
+    mend: "Look at the operation, and say it again where it is still wanted: each is signed for one time.",
+  },
   operation_settled: {
     status: 409,
     means: "The operation has ended; there is nothing left to find out.",

@@ -494,6 +494,10 @@ export const defaults = {
   /** How many of its open operations a gateway shows on the hub, the most urgent first. */
   hubOperationsShown: 32,
   hubAnswersHours: 24,
+  /** How old a signed errand on an operation may be when it is taken. */
+  errandMs: 86_400_000,
+  /** How long others who speak to a gateway on the hub wait for an errand that is on its way to a provider. */
+  hubErrandMs: 3_000,
   hubStatementsALook: 64,
   /** What an operator's statement may be long: a decision with a ticket and a passkey's answer. */
   hubOrderBytes: 65_536,

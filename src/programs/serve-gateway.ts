@@ -222,7 +222,15 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
   const operations = createOperationRecords(gateway, clock);
   const custody = createCustody(settings, home, random, reload);
   hub.attend(
-    createHubDesk({ gateway, log, clock, state, operations, onFault: (error) => onFault(error, correlationId()) }),
+    createHubDesk({
+      gateway,
+      log,
+      clock,
+      sleep,
+      state,
+      operations,
+      onFault: (error) => onFault(error, correlationId()),
+    }),
     createHomeDocuments({ home, packsFolder: settings.packsFolder, state, random, reload }),
     gateway.fleet,
     {

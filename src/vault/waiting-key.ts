@@ -1,4 +1,5 @@
 import type { KeyObject } from "node:crypto";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Random } from "../kernel/clock.ts";
 import { Denied } from "../kernel/failure.ts";
@@ -58,4 +59,8 @@ export function drawWaitingKey(folder: string, vaultId: string, random: Random):
     line.fill(0);
   }
   return readWaitingKey(folder, vaultId) ?? drawWaitingKey(folder, vaultId, random);
+}
+
+export function removeWaitingKey(folder: string): void {
+  rmSync(join(folder, WAITING_KEY_FILE), { force: true });
 }

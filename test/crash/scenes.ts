@@ -350,13 +350,14 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
   [
     "stopped",
     {
-      kills: ["operation.stopped", "operation.settled"],
+      kills: ["operation.stopped", "errand.taken", "operation.settled"],
       async play(stage) {
         const run = await openRun(stage, ["release.looked_up"]);
         await arm(stage, "drop_after_commit", "POST /v1/releases");
         await call(stage, run, "release.looked_up", releaseOf(stage));
         // The read finds the request and proves nothing of its effect, until its allowance is used up.
         await stage.settleAll(stage.bench);
+        await askOnce(stage);
         await settleByHand(stage);
       },
     },
@@ -504,6 +505,19 @@ async function openRun({ bench, caller }: Stage, actions: readonly string[], lim
   const run = await bench.openRun(caller, names, { attempts: RUN_ATTEMPTS, durationMs: 3_600_000, ...limits });
   await run.admission?.session;
   return run;
+}
+
+/** One more read, asked for from another machine: the same word a second time is not taken. */
+async function askOnce({ bench, life }: Stage): Promise<void> {
+  for (const { id, state } of bench.gateway.operations.list()) {
+    if (isSettled(state)) continue;
+    const signed = bench.errand(id, { nonce: life.tag });
+    for (let time = 0; time < 2; time++) await bench.gateway.errand(signed).catch(orDenied);
+  }
+}
+
+function orDenied(error: unknown): void {
+  if (!(error instanceof Denied)) throw error;
 }
 
 async function settleByHand({ bench }: Stage): Promise<void> {

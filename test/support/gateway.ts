@@ -11,6 +11,7 @@ import { openReader } from "../../src/audit/read/reader.ts";
 import { readPack } from "../../src/conventions/action/read.ts";
 import {
   type DecisionStatement,
+  type ErrandStatement,
   type RevocationStatement,
   type SettlementStatement,
   signStatement,
@@ -85,6 +86,8 @@ export interface Bench {
     happened: boolean,
     change?: Partial<SettlementStatement>,
   ): ReturnType<typeof signStatement<SettlementStatement>>;
+  /** What an operator asks of an operation from another machine. */
+  errand(operationId: string, change?: Partial<ErrandStatement>): ReturnType<typeof signStatement<ErrandStatement>>;
   waiting(): Promise<Approval>;
   openRun(caller: LiveCaller, actions: readonly string[], limits?: Partial<Run["budget"]["limits"]>): Promise<Run>;
   events(): readonly AuditEvent[];
@@ -302,6 +305,22 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
         happened,
         reason: "seen at the provider",
         although: null,
+        operator: "ada",
+        operator_key_id: "k1",
+        decided_at: isoTime(time.clock.wallMs()),
+        ...change,
+      };
+      return signStatement(statement, { sign: (bytes) => sign(null, bytes, operatorKeys.privateKey) });
+    },
+    errand(operation_id, change = {}) {
+      const statement: ErrandStatement = {
+        format: "gw.errand/v1",
+        vault_id: VAULT_ID,
+        operation_id,
+        request_fingerprint: gateway.operations.get(operation_id as OperationId).fingerprint,
+        errand: "reconcile",
+        reason: "",
+        nonce: "0",
         operator: "ada",
         operator_key_id: "k1",
         decided_at: isoTime(time.clock.wallMs()),

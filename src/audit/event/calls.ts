@@ -246,6 +246,16 @@ export const callEvents = {
     statement: person.text,
     signature: open.text,
   },
+  /** An operator asked this of it from another machine; the statement is as it was signed. */
+  operation_asked: {
+    run_id: open.text,
+    ...links,
+    errand: oneOf("cancel", "resume", "reconcile"),
+    reason: claim.text,
+    operator: person.text,
+    statement: person.text,
+    signature: open.text,
+  },
   reconciliation_inconclusive: {
     run_id: open.text,
     ...links,

@@ -87,9 +87,11 @@ export const gatewayEvents = {
     gateway: open.text,
     term: open.integer,
     operations: open.integer,
+    deployments: optional(open.integer),
+    minted: optional(open.integer),
     operator: nullable(person.text),
   },
-  operations_released: { gateway: open.text, operations: open.integer },
+  operations_released: { gateway: open.text, operations: open.integer, deployments: optional(open.integer) },
   state_tampered: { table: open.text, row: optional(open.text), run_id: optional(open.text) },
   /** Written before the first connection: from here on the key may be used, once a probe. */
   ssh_check_started: sshCheck,

@@ -67,6 +67,24 @@ export type SettlementStatement = {
   readonly decided_at: string;
 };
 
+/** What an operator may ask of an operation from another machine; on the host a login asks it. */
+export const operationErrands = ["cancel", "resume", "reconcile"] as const;
+
+/** An operator asks one thing of one operation, once. */
+export type ErrandStatement = {
+  readonly format: "gw.errand/v1";
+  readonly vault_id: string;
+  readonly operation_id: string;
+  readonly request_fingerprint: string;
+  readonly errand: (typeof operationErrands)[number];
+  readonly reason: string;
+  /** Tells two like words apart: each is taken once. */
+  readonly nonce: string;
+  readonly operator: string;
+  readonly operator_key_id: string;
+  readonly decided_at: string;
+};
+
 /** Answers a challenge: proves that whoever speaks on the operator plane holds the approver key. */
 export type LoginStatement = {
   readonly format: "gw.login/v1";
@@ -92,6 +110,7 @@ export type OperatorStatement =
   | DecisionStatement
   | RevocationStatement
   | SettlementStatement
+  | ErrandStatement
   | LoginStatement
   | LockStatement;
 

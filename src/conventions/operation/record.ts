@@ -10,6 +10,9 @@ export type Lease = {
   readonly term: number;
 };
 
+/** When the lease ends of an operation that another gateway took over: it runs out for nobody here. */
+export const TAKEN_AWAY = "9999-12-31T23:59:59.999Z";
+
 /** What a provider answers to a creation (202, with `Location`). */
 export type JobCreation = { readonly job_id: string; readonly state: string; readonly status_url: string };
 

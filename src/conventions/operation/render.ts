@@ -1,5 +1,6 @@
 import { showBounded, showIdentifier, showText } from "../../kernel/display.ts";
 import { entry, list, quote } from "../approval/render-line.ts";
+import { TAKEN_AWAY } from "./record.ts";
 import type { OperationDetail, OperationSummary, ResumeRecord } from "./summary.ts";
 import type { TransitionRecord } from "./transition.ts";
 import { adviseOn, nameShortly, sayActor, sayCause, sayLeft, sayProgress, sayState, sayTimes } from "./words.ts";
@@ -28,6 +29,7 @@ export function renderOperation(operation: OperationDetail): readonly string[] {
           entry("type", advice.command),
           entry("", advice.does),
         ]),
+    ...maybe("taken over by", takerOf(operation)),
     ...maybe("progress", progressOf(operation)),
     ...maybe("provider says", operation.remote_state === null ? null : quote(operation.remote_state)),
     entry("remote id", operation.remote_job_id === null ? "none yet" : showIdentifier(operation.remote_job_id)),
@@ -59,6 +61,14 @@ export function renderShortly(operation: OperationSummary): readonly [string, st
   const first = `  ${name}  ${sayState(operation)}${progress === null ? "" : `, ${progress}`}`;
   const by = `by ${showBounded(operation.started_by, MAX_NAME)}`;
   return [first, `    ${[...sayTimes(operation), by].join(", ")}`];
+}
+
+/** The gateway that has it now, and what it says became of it. */
+function takerOf({ lease, settled, state, history }: OperationDetail): string | null {
+  if (lease?.expires_at !== TAKEN_AWAY) return null;
+  const name = showIdentifier(lease.owner.replace(/^gateway /, ""));
+  if (!settled) return `${name}, which has not said yet how it ended: ask there`;
+  return `${name}, where it ended ${state} at ${showText(history.at(-1)?.at ?? "")}`;
 }
 
 function progressOf({ progress, settled }: OperationDetail): string | null {

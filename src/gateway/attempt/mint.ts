@@ -38,7 +38,7 @@ export function withholdMinted(
     events.push({ ...core.envelope("secret_minted"), run_id: sending.run.id, ...links(sending, attemptId), ...about });
     const at = isoTime(core.ports.clock.wallMs());
     const row = { table: "notes", id: `${MINTED} ${minted_id}`, runId: sending.run.id, state: MINTED } as const;
-    rows.push({ ...row, body: { ...about, at, secret } });
+    rows.push({ ...row, body: { ...about, at, credential: sending.credential, secret } });
   }
   // A success without a member that holds a secret may hold it elsewhere: nobody sees any of it.
   const { status } = observation;
@@ -46,5 +46,8 @@ export function withholdMinted(
     return { observation: { ...observation, body: EMPTY, withheld: "mint_missing" }, events, rows };
   return { observation: { ...observation, body: Buffer.from(JSON.stringify(body), "utf8") }, events, rows };
 }
+
+/** Another gateway has it too, since it took this one's work over. */
+export const isAlsoElsewhere = ({ body }: Pick<StateRow, "body">): boolean => typeof body["taken_by"] === "string";
 
 const EMPTY = Buffer.alloc(0);

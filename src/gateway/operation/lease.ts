@@ -1,4 +1,4 @@
-import { type Lease, mayLease } from "../../conventions/operation/record.ts";
+import { type Lease, mayLease, TAKEN_AWAY } from "../../conventions/operation/record.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -11,9 +11,6 @@ import { stopCaring } from "./read-operation.ts";
 
 /** Long enough for one read and everything around it. */
 const LEASE_MS = defaults.leaseMs + defaults.callTimeoutMs;
-
-/** Of an operation that another gateway took over: it runs out for nobody here. */
-export const TAKEN_AWAY = "9999-12-31T23:59:59.999Z";
 
 export const isTakenAway = ({ lease }: Pick<Operation, "lease">): boolean => lease?.expires_at === TAKEN_AWAY;
 

@@ -149,7 +149,7 @@ export function step(
   );
 }
 
-function transitionEvent(
+export function transitionEvent(
   core: Pick<OperationNeeds, "envelope">,
   operation: Operation,
   entry: Omit<TransitionRecord, "from" | "cause"> & { readonly from: OperationState | null; readonly cause: string },

@@ -1,4 +1,4 @@
-import type { SettlementStatement, Verified } from "../../conventions/approval/decision.ts";
+import type { ErrandStatement, SettlementStatement, Verified } from "../../conventions/approval/decision.ts";
 import { budgetRecord } from "../../conventions/budget/record.ts";
 import { isSettled } from "../../conventions/operation/state.ts";
 import { isoTime } from "../../kernel/clock.ts";
@@ -7,6 +7,7 @@ import type { OperationId } from "../../kernel/ids.ts";
 import { type Authorization, authorizedByOperator } from "../approval/authorize.ts";
 import { requireUnlocked } from "../core.ts";
 import { cancelAsOperator } from "./cancel.ts";
+import { takeErrand } from "./errand.ts";
 import { isTakenAway } from "./lease.ts";
 import { readRefusal } from "./may-read.ts";
 import type { OperationNeeds } from "./needs.ts";
@@ -27,12 +28,14 @@ export interface OperatorOperations {
   resume(id: OperationId | undefined, operator: string, reason: string): Promise<Operation>;
   /** A person says what became of it, where nothing else can. */
   settle(statement: Verified<SettlementStatement>): Promise<Operation>;
+  /** What an operator signed on another machine, done once. */
+  errand(statement: Verified<ErrandStatement>): Promise<Operation>;
   /** Called whenever one came, went, or was written down anew. Says nothing of which: whoever cares looks. */
   watch(listener: () => void): () => void;
 }
 
 export function operatorOperations(core: OperationNeeds, observer: Observer): OperatorOperations {
-  return {
+  const operations: OperatorOperations = {
     list: () => core.operations.all(),
     get: (id) => core.operations.get(id),
     readRefusal: (operation) => readRefusal(core, operation),
@@ -64,6 +67,15 @@ export function operatorOperations(core: OperationNeeds, observer: Observer): Op
       await settleByPerson(core, operation, statement);
       return operation;
     },
+    async errand(signed) {
+      requireUnlocked(core);
+      const { operation_id, errand, operator, reason } = signed.statement;
+      const id = operation_id as OperationId;
+      const operation = operations.get(id);
+      requireHere(operation);
+      await takeErrand(core, operation, signed);
+      return await operations[errand](id, operator, reason);
+    },
     watch(listener) {
       const stops = [core.operations.watch(listener), core.ledger.watch("operations", listener)];
       return () => {
@@ -71,6 +83,7 @@ export function operatorOperations(core: OperationNeeds, observer: Observer): Op
       };
     },
   };
+  return operations;
 }
 
 function requireHere(operation: Operation): void {

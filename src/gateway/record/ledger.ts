@@ -26,6 +26,8 @@ export interface Ledger {
   openStore(store: StateStore | null): void;
   /** One row as it stands; null while locked or where there is no such row. */
   find: StateStore["find"];
+  /** None while locked. */
+  load: StateStore["load"];
   /** One row read and replaced in one transaction; null while locked or where there is no such row. */
   change(step: "lease.taken", ...change: Parameters<StateStore["change"]>): ReturnType<StateStore["change"]>;
   /** Called after rows of the table were kept; returns the way to stop that. */
@@ -110,6 +112,7 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
       store = next;
     },
     find: (table, id) => store?.find(table, id) ?? null,
+    load: (table, state) => store?.load(table, state) ?? [],
     async intent(step, events, rows, sideEffect) {
       if (stopped) throw stoppedError();
       if (store === null) throw new Denied("gateway_locked", "The gateway was locked before the call was sent.");

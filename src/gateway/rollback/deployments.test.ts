@@ -3,7 +3,14 @@ import { test } from "node:test";
 import { inspect } from "node:util";
 import { defaults } from "../../kernel/defaults.ts";
 import { holdCapability } from "./capability.ts";
-import { createDeploymentBook, type Deployment, deploymentRow, endDeployment, readDeployment } from "./deployments.ts";
+import {
+  createDeploymentBook,
+  type Deployment,
+  deploymentRow,
+  endDeployment,
+  installDeployment,
+  readDeployment,
+} from "./deployments.ts";
 
 const TOKEN = "cap-5ecret-0123456789";
 
@@ -67,6 +74,25 @@ test("however many deployments there were, the newest of a bounded number of env
   for (let count = 1; count < defaults.deploymentsHeld + 50; count++) book.put(made(`env-${count}`, 1));
   assert.equal(book.size, defaults.deploymentsHeld);
   assert.equal(book.newest("acme", "env-0"), undefined);
+});
+
+test("what is proven late is no newer for that: the newest of an environment stays what can be undone", () => {
+  const book = createDeploymentBook(() => null);
+  assert.deepEqual(
+    installDeployment(book, made("production", 6)).map(({ state }) => state),
+    ["current"],
+  );
+  const [late, ...none] = installDeployment(book, made("production", 5));
+  assert.deepEqual([late?.state, late?.body["capability"], none.length], ["superseded", null, 0]);
+  assert.equal(book.newest("acme", "production")?.provenance.created_target_generation, 6);
+  const rows = installDeployment(book, made("production", 7));
+  assert.deepEqual(
+    rows.map(({ id, state }) => [id, state]),
+    [
+      ["acme/dep-production-6", "superseded"],
+      ["acme/dep-production-7", "current"],
+    ],
+  );
 });
 
 test("a row that was changed is refused and never used", () => {

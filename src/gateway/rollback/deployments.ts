@@ -20,10 +20,14 @@ export interface Deployment {
   readonly provenance: ProvenanceRecord;
   readonly reversibility: Reversibility;
   readonly madeAt: string;
+  /** What it was made with; rows from before this was kept have none. */
+  readonly credential?: string | null;
   /** Kept only while the deployment can still be undone. */
   capability: HeldCapability | null;
   /** `stale`: the provider said that its generation is not current any more. */
-  state: "current" | "superseded" | "rolled_back" | "stale";
+  state: "current" | "superseded" | "rolled_back" | "stale" | "taken_over";
+  /** The gateway that can undo it since it took this one's work over. */
+  takenBy?: string;
 }
 
 /** The newest deployment of each environment, in memory and bounded; any other is looked up in the store by its id. */
@@ -97,8 +101,24 @@ export function deploymentKey(pack: string, deploymentId: string): string {
   return `${pack}/${deploymentId}`;
 }
 
+/** The newest of its environment is what can be undone; whatever stood there before cannot any more, and nothing late replaces it. */
+export function installDeployment(book: DeploymentBook, deployment: Deployment): readonly StateRow[] {
+  const before = book.newest(deployment.pack, deployment.provenance.environment);
+  if (before === undefined || before.id === deployment.id || before.state !== "current") {
+    book.put(deployment);
+    return [deploymentRow(deployment)];
+  }
+  if (generationOf(before) > generationOf(deployment)) return [endDeployment(deployment, "superseded")];
+  const ended = endDeployment(before, "superseded");
+  book.put(deployment);
+  return [ended, deploymentRow(deployment)];
+}
+
 /** A terminal state ends every authority over it. */
-export function endDeployment(deployment: Deployment, state: Exclude<Deployment["state"], "current">): StateRow {
+export function endDeployment(
+  deployment: Deployment,
+  state: Exclude<Deployment["state"], "current" | "taken_over">,
+): StateRow {
   deployment.state = state;
   wipeCapability(deployment.capability);
   deployment.capability = null;

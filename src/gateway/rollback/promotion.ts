@@ -5,7 +5,7 @@ import type { JsonValue } from "../../kernel/json.ts";
 import type { Definition } from "../outbound/outbound.ts";
 import type { StateRow } from "../ports.ts";
 import { holdCapability } from "./capability.ts";
-import { type Deployment, deploymentKey, deploymentRow, endDeployment } from "./deployments.ts";
+import { type Deployment, deploymentKey, installDeployment } from "./deployments.ts";
 import type { RollbackNeeds } from "./needs.ts";
 
 const undoable = new WeakMap<Pack, ReadonlySet<string>>();
@@ -30,7 +30,6 @@ export function keepPromotion(
   const promotion = readPromotion(answer);
   if (promotion === null) return [];
   const { provenance, reversibility, capability } = promotion;
-  const before = core.deployments.newest(pack.name, provenance.environment);
   const deployment: Deployment = {
     id: deploymentKey(pack.name, provenance.deployment_id),
     ...made,
@@ -39,11 +38,9 @@ export function keepPromotion(
     provenance,
     reversibility,
     madeAt: isoTime(core.ports.clock.wallMs()),
+    credential: pack.provider?.credential ?? null,
     capability: holdCapability(capability, provenance),
     state: "current",
   };
-  const superseded = before?.state === "current" && before.id !== deployment.id;
-  const rows = superseded ? [endDeployment(before, "superseded")] : [];
-  core.deployments.put(deployment);
-  return [...rows, deploymentRow(deployment)];
+  return installDeployment(core.deployments, deployment);
 }

@@ -42,6 +42,7 @@ export function prepareRollback(
   if (deployment === undefined || deployment.action !== `${pack.name}.${action.rollback?.of}`) {
     throw new Denied("deployment_unknown", "No such deployment was made through this gateway.");
   }
+  requireHere(deployment);
   requireCurrent(core, deployment, definition);
   const { provenance, reversibility } = deployment;
   if (provenance.prior_release_id === null) {
@@ -81,6 +82,15 @@ export function prepareRollback(
     approvalId,
     sameAs: digestJson({ ...input, ...filled, approval_id: "" }),
   };
+}
+
+/** Two that undo one deployment would be one too many. */
+function requireHere({ state, takenBy }: Deployment): void {
+  if (state !== "taken_over") return;
+  throw new Denied(
+    "operation_taken_over",
+    `${takenBy ?? "Another gateway"} took over what this gateway had deployed, and can undo it. Nothing was sent. Ask there.`,
+  );
 }
 
 /** Only while the generation that it created is the newest we know of; the provider has the last word. */

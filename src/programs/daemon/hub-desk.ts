@@ -1,26 +1,27 @@
 import type { AuditLog } from "../../audit/audit-log.ts";
 import type {
   DecisionStatement,
+  ErrandStatement,
   GivenDecision,
   RevocationStatement,
   SettlementStatement,
   Signed,
 } from "../../conventions/approval/decision.ts";
+import { TAKEN_AWAY } from "../../conventions/operation/record.ts";
 import { compareUrgency, type OperationDetail } from "../../conventions/operation/summary.ts";
 import { parseJson } from "../../conventions/request/json/parse.ts";
 import { compileSchema, type SchemaCheck } from "../../conventions/request/schema.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
-import { TAKEN_AWAY } from "../../gateway/operation/lease.ts";
 import type { WaitingCard } from "../../hub/queue.ts";
 import { BOARD } from "../../hub/schema.ts";
 import { digestText } from "../../kernel/canonical-json.ts";
-import type { Clock } from "../../kernel/clock.ts";
+import type { Clock, Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
 import { givenSchema } from "../../surfaces/operator/approval-routes.ts";
 import type { OperationRecords } from "../../surfaces/operator/operation-records.ts";
-import { settlementSchema } from "../../surfaces/operator/operation-routes.ts";
+import { errandSchema, settlementSchema } from "../../surfaces/operator/operation-routes.ts";
 import { approvalRecord } from "../../surfaces/operator/records.ts";
 import { signedSchema } from "../../surfaces/operator/schemas.ts";
 import { revocationSchema } from "../../surfaces/operator/session-routes.ts";
@@ -37,11 +38,15 @@ export interface HubDesk {
 const checkDecision = compileSchema(givenSchema);
 const checkRevocation = compileSchema(revocationSchema);
 const checkSettlement = compileSchema(signedSchema(settlementSchema));
+const checkErrand = compileSchema(signedSchema(errandSchema));
+
+const UNDER_WAY = "asked";
 
 interface HubDeskParts {
   readonly gateway: Gateway;
   readonly log: Pick<AuditLog, "head">;
   readonly clock: Clock;
+  readonly sleep: Sleep;
   /** What is in force now. */
   readonly state: { readonly trust: Trust };
   /** As the operator plane shows them. */
@@ -49,7 +54,7 @@ interface HubDeskParts {
   onFault(error: unknown): void;
 }
 
-export function createHubDesk({ gateway, log, clock, state, operations, onFault }: HubDeskParts): HubDesk {
+export function createHubDesk({ gateway, log, clock, sleep, state, operations, onFault }: HubDeskParts): HubDesk {
   /** A yes that rests on files which this host does not have yet would be a yes under the old ones. */
   function requireFollowed({ decision, knows }: DecisionStatement): void {
     const { vault, policy } = state.trust;
@@ -59,6 +64,21 @@ export function createHubDesk({ gateway, log, clock, state, operations, onFault 
       "gateway_behind",
       `Whoever signed this knows vault ${knows.vault} and policy ${knows.policy}; this gateway follows vault ${vault.generation} and policy ${policy?.version ?? 0}. Nothing was decided. See gw status there.`,
     );
+  }
+
+  /** A provider that takes its time keeps no revocation waiting: what comes of it then is in the operation itself. */
+  async function begin(asked: ReturnType<Gateway["errand"]>): Promise<string> {
+    const late = new AbortController();
+    const state = asked.then((operation) => operation.state);
+    state.catch((error: unknown) => {
+      if (late.signal.aborted && !(error instanceof Denied)) onFault(error);
+    });
+    const waited = sleep.sleep(defaults.hubErrandMs, late.signal).then(() => UNDER_WAY);
+    try {
+      return await Promise.race([state, waited]);
+    } finally {
+      late.abort();
+    }
   }
 
   async function perform(body: string): Promise<string> {
@@ -76,6 +96,10 @@ export function createHubDesk({ gateway, log, clock, state, operations, onFault 
     if (formatOf(value) === "gw.settlement/v1") {
       shaped(checkSettlement);
       return (await gateway.settle(value as unknown as Signed<SettlementStatement>)).state;
+    }
+    if (formatOf(value) === "gw.errand/v1") {
+      shaped(checkErrand);
+      return await begin(gateway.errand(value as unknown as Signed<ErrandStatement>));
     }
     shaped(checkDecision);
     const given = value as unknown as GivenDecision;
@@ -97,9 +121,12 @@ export function createHubDesk({ gateway, log, clock, state, operations, onFault 
   function board(): readonly WaitingCard[] {
     const all = operations.list() as unknown as readonly OperationDetail[];
     // What another gateway has taken over is shown by that one.
-    const open = all.filter(({ settled, lease }) => !settled && lease?.expires_at !== TAKEN_AWAY).sort(compareUrgency);
-    if (open.length === 0) return [];
-    const shown = open.slice(0, defaults.hubOperationsShown);
+    const here = all.filter(({ lease }) => lease?.expires_at !== TAKEN_AWAY).sort(compareUrgency);
+    const open = here.filter(({ settled }) => !settled);
+    // Failed work can go on, where its provider documents that.
+    const failed = here.filter(({ kind, state }) => kind === "job" && state === "failed");
+    if (open.length + failed.length === 0) return [];
+    const shown = [...open, ...failed].slice(0, defaults.hubOperationsShown);
     const said = shown.map(({ next_poll_in_ms: _next, result_in_ms: _due, ...rest }) => rest);
     const content = () => ({ operations: shown as unknown as JsonValue, open: open.length });
     return [{ approvalId: BOARD, version: digestText(JSON.stringify([said, open.length])), content }];

@@ -78,6 +78,11 @@ export function createHubGate({ log, sleep, rules, shipper, limits }: GateParts)
     async beforeSend({ frame }) {
       if (waits() && (await reach(frame)) !== true)
         throw away(" What was about to be sent could not be put on record there, so nothing was.");
+      // Nobody takes over from a gateway that the hub heard a moment ago. One that slept since may have been taken over.
+      if (rules()?.operations === "shared" && (shipper()?.silentMs() ?? Infinity) >= defaults.hubSilentMs / 2)
+        throw away(
+          " It has not heard of this gateway for too long, and another may have taken over. Nothing was sent.",
+        );
     },
     async count(send) {
       const taken: Taken[] = [];

@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import type { ResumableLog } from "../../audit/resumable.ts";
 import { describeFleetLimit } from "../../conventions/budget/fleet-limit.ts";
+import type { TakenOver } from "../../gateway/adopt.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { AuditSink, RefreshTurns, StateStore } from "../../gateway/ports.ts";
 import { readHubAddress } from "../../hub/address.ts";
@@ -17,6 +18,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { seal, unseal } from "../../vault/box.ts";
+import { openHeld, sealHeld } from "../../vault/held-secret.ts";
 import type { HostKeys } from "../../vault/host-keys.ts";
 import { openHubSecrets } from "../../vault/hub-secrets.ts";
 import { rawPublicOf } from "../../vault/keys.ts";
@@ -26,7 +28,7 @@ import type { Facts } from "./facts.ts";
 import type { HomeDocuments } from "./home-documents.ts";
 import type { HubDesk } from "./hub-desk.ts";
 import { LIMITS_PURPOSE, limitNotes, limitSeal } from "./hub-limits.ts";
-import { isHome, STATE_PURPOSE, sharedIn, shareStore, takenOver } from "./hub-state.ts";
+import { isHome, type SecretGuard, STATE_PURPOSE, sharedIn, shareStore, takenOver } from "./hub-state.ts";
 import { createHubTurns } from "./hub-turns.ts";
 import { createHubWaiting, type HubWaiting, type UnlockByHub } from "./hub-waiting.ts";
 import type { Trust } from "./trust.ts";
@@ -43,7 +45,7 @@ export interface HubLink {
   /** The store of this host, of which the hub has what signed policy shares. */
   share(store: StateStore): StateStore;
   /** Takes over what a silent gateway had under way, at an operator's word. */
-  adopt(gateway: string, operator: string): Promise<number>;
+  adopt(gateway: string, operator: string): Promise<TakenOver>;
   /** Null while nothing goes to a hub. */
   shipper(): Shipper | null;
   limits(): LimitKeeper | null;
@@ -66,9 +68,8 @@ interface LinkParts {
   readonly state: { readonly trust: Trust; readonly compartment: OpenCompartment | null };
 }
 
-interface Way {
+interface Way extends HostKeys {
   readonly membership: HubMembership;
-  readonly identity: KeyObject;
   connect(): ReturnType<typeof connectHub>;
 }
 
@@ -102,6 +103,19 @@ export function createHubLink(parts: LinkParts): HubLink {
   const worker = `log ${parts.log.logId}`;
   const shares = (): boolean => state.trust.policy?.hub?.rules.operations === "shared";
 
+  /** What is for some gateways alone stays that on the hub. */
+  const guard: SecretGuard = {
+    hide(secret) {
+      const own = way === null ? null : rawPublicOf(way.lending);
+      return sealHeld(state.trust.vault, secret, own, parts.random)?.toString("base64") ?? null;
+    },
+    show(id, sealed) {
+      if (way === null) return null;
+      using opened = openHeld(way.lending, state.trust.vault.vaultId, id, Buffer.from(sealed, "base64"));
+      return opened?.use((bytes) => bytes.toString("utf8")) ?? null;
+    },
+  };
+
   /** A policy that does not hold says nothing: what is on the hub stays there. */
   const ending = () => (state.trust.policy === null ? undefined : ("withdraw" as const));
 
@@ -121,17 +135,22 @@ export function createHubLink(parts: LinkParts): HubLink {
       ...{ hubId, gateway, vaultId: state.trust.vault.vaultId, identity, clock, sleep, connect },
       seal: limitSeal(opened.service.deriveStateKey(STATE_PURPOSE), random),
       isOpen: () => state.compartment === opened,
-      ...sharedIn(opened.store, worker),
+      ...sharedIn(opened.store, worker, guard),
       operators: () => state.trust.vault.operators.map(({ approverKey }) => approverKey),
       recall: () => recallTerm(noteIn(STATE_NOTE, membership)),
       lastTerm: () => recallTerm(lastNoteIn(STATE_NOTE, membership))?.term ?? 0,
       remember: (term) => remember(STATE_NOTE, membership, { ...term }),
       onTaken: fleet.release,
+      awaited: fleet.awaited,
+      onTold: (by, rows) => fleet.learnEndings(by, takenOver(rows, guard)),
       has: fleet.hasAdopted,
       isHome,
       // Both clocks beside the database's: what the other wrote down is moved to ours.
       onAdopted: ({ aheadMs, nowMs, rows, ...left }, operator) =>
-        fleet.adopt({ ...left, rows: takenOver(rows), aheadMs: within(aheadMs - (clock.wallMs() - nowMs)) }, operator),
+        fleet.adopt(
+          { ...left, rows: takenOver(rows, guard), aheadMs: within(aheadMs - (clock.wallMs() - nowMs)) },
+          operator,
+        ),
       onTrouble: tell,
     });
   }
@@ -180,7 +199,7 @@ export function createHubLink(parts: LinkParts): HubLink {
       ...shared.partsFor(membership, { identity, lending }, compartment, random),
     });
     joined = membership;
-    way = { membership, identity, connect };
+    way = { membership, identity, lending, connect };
     adjustState();
   }
 
@@ -271,7 +290,7 @@ export function createHubLink(parts: LinkParts): HubLink {
         tell(error);
       }
     },
-    share: (store) => shareStore(store, { shares, keeper: () => keeper, worker }),
+    share: (store) => shareStore(store, { shares, keeper: () => keeper, worker, guard }),
     async adopt(gateway, operator) {
       if (keeper === null)
         throw new Denied(

@@ -1,9 +1,11 @@
 import { isSettled, type OperationState, operationStates } from "../../conventions/operation/state.ts";
 import { ADOPTED, type LeftBehind, noteId } from "../../gateway/adopt.ts";
+import { isAlsoElsewhere, MINTED } from "../../gateway/attempt/mint.ts";
 import type { StateRow, StateStore } from "../../gateway/ports.ts";
 import type { StateKeeper } from "../../hub/state.ts";
 import type { SharedRow } from "../../hub/state-rows.ts";
 import { Denied } from "../../kernel/failure.ts";
+import type { HeldSecret } from "../../vault/held-secret.ts";
 
 export const STATE_PURPOSE = "hub state";
 
@@ -16,38 +18,82 @@ function isShared({ table, state, body, over }: StateRow, worker: string): boole
     case "operations": {
       const { lease, resumes } = body as { lease?: { owner?: string } | null; resumes?: { outcome?: string }[] };
       if (lease != null && lease.owner !== worker) return false;
+      // Whoever had it first asks how it ended.
+      if (typeof body["takenFrom"] === "string") return true;
       return !isSettled(state as OperationState) || (resumes ?? []).some(({ outcome }) => outcome === "pending");
     }
     case "attempts":
       return body["side_effect"] === true;
     case "notes":
-      return state === CLAIM || state === ADOPTED;
+      return NOTES.includes(state) && !isAlsoElsewhere({ body });
+    // What ended can be undone by nobody.
+    case "deployments":
+      return state === "current";
     case "runs":
     case "plans":
-    case "deployments":
       return false;
   }
 }
 
-const isEver = ({ table, state }: StateRow): boolean =>
-  table === "operations" || table === "attempts" || (table === "notes" && (state === CLAIM || state === ADOPTED));
+const NOTES: readonly string[] = [CLAIM, ADOPTED, MINTED];
 
-const sharedOf = ({ table, id, runId, state, body }: StateRow): SharedRow => ({ table, id, runId, state, body });
+const isEver = ({ table, state }: StateRow): boolean =>
+  ["operations", "attempts", "deployments"].includes(table) || (table === "notes" && NOTES.includes(state));
+
+/** What an answer brought, and a provider would not give a second time. */
+const isBrought = ({ table, state }: StateRow): boolean => table === "deployments" || state === MINTED;
+
+/** Secrets in rows: where some gateways alone may lend the credential that brought one, it is sealed to them. */
+export interface SecretGuard {
+  /** Null where every gateway of the vault may have it. */
+  hide(secret: HeldSecret): string | null;
+  /** Null where this gateway may not. */
+  show(id: string, sealed: string): string | null;
+}
+
+/** The member of a row that holds a secret. */
+function secretIn({ table, state }: Pick<SharedRow, "table" | "state">): "capability" | "secret" | null {
+  if (table === "deployments") return "capability";
+  return table === "notes" && state === MINTED ? "secret" : null;
+}
+
+function sharedOf({ table, id, runId, state, body }: StateRow, guard: SecretGuard): SharedRow {
+  const row = { table, id, runId, state, body };
+  const member = secretIn(row);
+  const text = member === null ? null : (body[member] ?? null);
+  if (member === null || typeof text !== "string") return row;
+  const credential = typeof body["credential"] === "string" ? body["credential"] : null;
+  const held = guard.hide({ id, credential, text });
+  return held === null ? row : { ...row, body: { ...body, [member]: null, held } };
+}
+
+/** As this gateway may have it; an operator can open what it may not. */
+function broughtBack(row: SharedRow, guard: SecretGuard): SharedRow {
+  const { held, ...body } = row.body;
+  const member = secretIn(row);
+  if (member === null || typeof held !== "string") return row;
+  const text = guard.show(row.id, held);
+  if (text !== null) return { ...row, body: { ...body, [member]: text } };
+  return row.table === "deployments" ? { ...row, body } : row;
+}
 
 /** What of this host's state is on the hub. */
-export function sharedIn(from: StateStore, worker: string) {
+export function sharedIn(from: StateStore, worker: string, guard: SecretGuard) {
   return {
+    /** An operator takes a secret into the vault beside this process. */
+    isEndedElsewhere: ({ state }: SharedRow): boolean => state === MINTED,
     all(): readonly SharedRow[] {
       const rows = [
         ...operationStates.flatMap((state) => from.load("operations", state)),
         ...["sent", "unknown"].flatMap((state) => from.load("attempts", state)),
-        ...[CLAIM, ADOPTED].flatMap((state) => from.load("notes", state)),
+        ...NOTES.flatMap((state) => from.load("notes", state)),
+        ...from.load("deployments", "current"),
       ];
-      return rows.flatMap((row) => ("tampered" in row || !isShared(row, worker) ? [] : [sharedOf(row)]));
+      return rows.flatMap((row) => ("tampered" in row || !isShared(row, worker) ? [] : [sharedOf(row, guard)]));
     },
     find({ table, id }: Pick<SharedRow, "table" | "id">): SharedRow | null {
       const row = from.find(table as StateRow["table"], id);
-      return row === null || "tampered" in row || !isShared(row, worker) ? null : sharedOf(row);
+      return row === null || "tampered" in row || !isShared(row, worker) ? null : sharedOf(row, guard);
     },
   };
 }
@@ -58,10 +104,10 @@ export function isHome(rows: readonly SharedRow[], { gateway, term }: { gateway:
 }
 
 /** Tables of ours alone: a newer gateway may share more than this one knows. */
-export function takenOver(rows: readonly SharedRow[]): LeftBehind["rows"] {
+export function takenOver(rows: readonly SharedRow[], guard: SecretGuard): LeftBehind["rows"] {
   return rows.flatMap((row) => {
-    const table = (["operations", "attempts", "notes"] as const).find((name) => name === row.table);
-    return table === undefined ? [] : [{ ...row, table }];
+    const table = (["operations", "attempts", "notes", "deployments"] as const).find((name) => name === row.table);
+    return table === undefined ? [] : [{ ...broughtBack(row, guard), table }];
   });
 }
 
@@ -71,13 +117,14 @@ interface Sharing {
   /** Null while there is no way to the hub. */
   keeper(): StateKeeper | null;
   readonly worker: string;
+  readonly guard: SecretGuard;
 }
 
 /**
  * The store of this host, of which the hub has what another gateway would need. The intent of a side effect is there before it is
  * here, so that nothing leaves that nobody else could know of; everything else goes up behind.
  */
-export function shareStore(store: StateStore, { shares, keeper, worker }: Sharing): StateStore {
+export function shareStore(store: StateStore, { shares, keeper, worker, guard }: Sharing): StateStore {
   function requireKeeper(): StateKeeper {
     const there = keeper();
     if (there !== null) return there;
@@ -86,6 +133,7 @@ export function shareStore(store: StateStore, { shares, keeper, worker }: Sharin
       "Signed policy sends no side effect before it is on record on the hub, and this gateway has no way there. Nothing was sent. See gw status.",
     );
   }
+  const shared = (row: StateRow): SharedRow => sharedOf(row, guard);
   return {
     ...store,
     async commit(rows, durability) {
@@ -93,7 +141,7 @@ export function shareStore(store: StateStore, { shares, keeper, worker }: Sharin
       // What must survive a power cut is the intent of a side effect.
       const first = durability === "power" ? ever.filter((row) => isShared(row, worker)) : [];
       const there = first.length > 0 ? requireKeeper() : null;
-      await there?.put(first.map(sharedOf));
+      await there?.put(first.map(shared));
       try {
         await store.commit(rows, durability);
       } catch (error) {
@@ -103,13 +151,21 @@ export function shareStore(store: StateStore, { shares, keeper, worker }: Sharin
       }
       // Another keeper may have told the hub meanwhile what was here before.
       if (there !== null && keeper() !== there) keeper()?.touch(first);
-      if (ever.length > first.length) keeper()?.touch(ever.filter((row) => !first.includes(row)));
+      const behind = ever.filter((row) => !first.includes(row));
+      if (behind.length === 0) return;
+      keeper()?.touch(behind);
+      // Nobody is told of it before another gateway would have it too; a hub that is away right then gets it later.
+      const brought = behind.filter((row) => isBrought(row) && isShared(row, worker));
+      if (brought.length > 0)
+        await keeper()
+          ?.put(brought.map(shared))
+          .catch(() => keeper()?.touch(brought));
     },
     async change(table, id, change) {
       const row = await store.change(table, id, change);
       if (!shares() || row === null || "tampered" in row || !isShared(row, worker)) return row;
       // A lease is taken where everybody sees it: whoever lost the term finds out before anything is read.
-      await requireKeeper().put([sharedOf(row)]);
+      await requireKeeper().put([shared(row)]);
       return row;
     },
   };

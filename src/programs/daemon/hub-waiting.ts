@@ -11,7 +11,7 @@ import type { JsonObject } from "../../kernel/json.ts";
 import { openHubSecrets } from "../../vault/hub-secrets.ts";
 import { rawPublicOf } from "../../vault/keys.ts";
 import type { HubMembership } from "../../vault/policy/policy.ts";
-import { readWaitingKey, type WaitingKey } from "../../vault/waiting-key.ts";
+import { readWaitingKey, removeWaitingKey, type WaitingKey } from "../../vault/waiting-key.ts";
 import type { Trust } from "./trust.ts";
 
 /** A gateway that is locked asks on its hub to be unlocked, where signed policy names the key that it asks with. */
@@ -44,6 +44,8 @@ export function createHubWaiting(parts: HubWaitingParts): HubWaiting {
   let asking: { readonly joinedAt: string; readonly waiting: Waiting } | null = null;
   let trouble: Denied | null = null;
   let ended: Promise<unknown> = Promise.resolve();
+  /** The key that policy named at the last look; undefined before the first of this process. */
+  let named: string | null | undefined;
 
   function tell(next: Denied | null): void {
     if (next !== null && next.code !== trouble?.code) parts.onTrouble(next);
@@ -59,6 +61,27 @@ export function createHubWaiting(parts: HubWaitingParts): HubWaiting {
     const raw = key === null ? null : rawPublicOf(key.signing);
     const own = hub.gateways.find(({ waiting }) => raw !== null && waiting?.signingKey.equals(raw) === true);
     return key === null || own === undefined ? null : { key, membership: { hubId: hub.hubId, ...own } };
+  }
+
+  /** Null too for what is no such key: whoever needs it is told. */
+  function ownKey(): string | null {
+    try {
+      const key = readWaitingKey(parts.home, state.trust.vault.vaultId);
+      return key === null ? null : rawPublicOf(key.signing).toString("hex");
+    } catch (error) {
+      if (error instanceof Denied) return null;
+      throw error;
+    }
+  }
+
+  /** A key that policy named and names no more is good for nothing; one that was drawn just now is about to be signed for. */
+  function tidy(): void {
+    const { policy } = state.trust;
+    if (policy === null) return;
+    const raw = ownKey();
+    const isNamed = policy.hub?.gateways.some(({ waiting }) => waiting?.signingKey.toString("hex") === raw) === true;
+    if (raw !== null && !isNamed && (named === undefined || named === raw)) removeWaitingKey(parts.home);
+    named = isNamed ? raw : null;
   }
 
   function begin({ key, membership }: NonNullable<ReturnType<typeof find>>): Waiting {
@@ -101,6 +124,7 @@ export function createHubWaiting(parts: HubWaitingParts): HubWaiting {
   return {
     adjust() {
       try {
+        tidy();
         const found = find();
         if (found !== null && asking?.joinedAt === found.membership.joinedAt) return;
         end();

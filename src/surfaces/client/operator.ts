@@ -8,6 +8,7 @@ import {
 import type { OperationDetail } from "../../conventions/operation/summary.ts";
 import type { Assertion } from "../../conventions/passkey/assertion.ts";
 import type { JsonSchema } from "../../conventions/request/schema.ts";
+import type { FromSchema } from "../../conventions/request/schema-type.ts";
 import type { ProbeResult } from "../../conventions/ssh/probe.ts";
 import type { SignedDecision } from "../../conventions/upgrade/decision/statement.ts";
 import type { ProbeExchange, ProbeRequest } from "../../conventions/upgrade/probe/exchange.ts";
@@ -78,8 +79,8 @@ export interface OperatorClient extends ReadingClient {
   cancelOperation(operationId: string, reason: string): Promise<OperationDetail>;
   resumeOperation(operationId: string, reason: string): Promise<OperationDetail>;
   reconcileOperation(operationId: string): Promise<OperationDetail>;
-  /** Takes over what another gateway of the hub had under way. Says how many operations that are. */
-  adoptOperations(gateway: string): Promise<number>;
+  /** Takes over what another gateway of the hub had under way. */
+  adoptOperations(gateway: string): Promise<FromSchema<typeof adoptionAnswer>>;
   /** Signs what the person says became of it; `show` gets the statement before it is signed. */
   settleOperation(
     operation: Pick<OperationDetail, "operation_id" | "request_fingerprint">,
@@ -168,7 +169,7 @@ export async function connectOperator(
     revokeCredential: async (label) => (await post(revokedAnswer, "/v1/credentials/revoke", { label })).revoked,
     cancelOperation: (id, reason) => post(operationAnswer, `${operationPath(id)}/cancel`, { reason }),
     resumeOperation: (id, reason) => post(operationAnswer, `${operationPath(id)}/resume`, { reason }),
-    adoptOperations: async (gateway) => (await post(adoptionAnswer, "/v1/custody/adoptions", { gateway })).operations,
+    adoptOperations: (gateway) => post(adoptionAnswer, "/v1/custody/adoptions", { gateway }),
     reconcileOperation: (id) => post(operationAnswer, `${operationPath(id)}/reconcile`),
     attachTicket: (runId, context) => post(ticketAnswer, ticketPath(runId), { context }),
     async recordDecisions(decisions) {

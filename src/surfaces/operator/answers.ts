@@ -32,7 +32,7 @@ export const tokenAnswer = object({ token: bounded(4_096) });
 export const proofAnswer = object({ proof: { type: ["string", "null"], maxLength: 4_096 } });
 export const hostKeysAnswer = object({ identity_key: bounded(200), lending_key: bounded(200) });
 
-export const adoptionAnswer = object({ operations: count });
+export const adoptionAnswer = object({ operations: count, deployments: count, minted: count });
 export const waitingKeyAnswer = object({ signing_key: bounded(200), reading_key: bounded(200) });
 /**
  * The one answer that a gateway of another version may say more or less in: it is what tells that it is of another. Required is what

@@ -1,4 +1,4 @@
-import type { SettlementStatement } from "../../conventions/approval/decision.ts";
+import { operationErrands, type SettlementStatement } from "../../conventions/approval/decision.ts";
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { readId } from "../../kernel/ids.ts";
@@ -20,11 +20,11 @@ export function operationRoutes(
       { method: "POST", path: "/v1/custody/adoptions", body: { kind: "json", schema: adoptionSchema } },
       {
         summary: "Take over what a silent gateway of the hub had under way",
-        answers: { 200: { description: "How many operations are looked after here now", schema: adoptionAnswer } },
+        answers: { 200: { description: "How much is looked after here now", schema: adoptionAnswer } },
       },
       async ({ body }, context) => ({
         status: 200,
-        body: { operations: await adoptOperations(body.gateway, context.login()) },
+        body: { ...(await adoptOperations(body.gateway, context.login())) },
       }),
       loggedIn,
     ),
@@ -163,6 +163,27 @@ export const settlementSchema = {
     "operator",
     "operator_key_id",
     "decided_at",
+  ],
+} as const satisfies JsonSchema;
+
+/** Taken on a hub alone: on this plane a login asks the same. */
+export const errandSchema = {
+  type: "object",
+  properties: {
+    format: { const: "gw.errand/v1" },
+    vault_id: short,
+    operation_id: short,
+    request_fingerprint: short,
+    errand: { enum: operationErrands },
+    reason: { type: "string", maxLength: 500 },
+    nonce: short,
+    operator: short,
+    operator_key_id: short,
+    decided_at: short,
+  },
+  required: [
+    ...["format", "vault_id", "operation_id", "request_fingerprint", "errand"],
+    ...["reason", "nonce", "operator", "operator_key_id", "decided_at"],
   ],
 } as const satisfies JsonSchema;
 

@@ -1,6 +1,7 @@
 import type { FromSchema } from "../../conventions/request/schema-type.ts";
 import type { ProbeResult } from "../../conventions/ssh/probe.ts";
 import type { SignedDecision } from "../../conventions/upgrade/decision/statement.ts";
+import type { TakenOver } from "../../gateway/adopt.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Secret } from "../../kernel/secret.ts";
@@ -38,7 +39,7 @@ export interface Steward {
   /** The public halves of this host's own keys, drawn when they are first asked for. */
   hostKeys(): Promise<{ readonly identity_key: string; readonly lending_key: string }>;
   /** Takes over what a silent gateway of the hub had under way. Says how many operations that are. */
-  adoptOperations(gateway: string, login: Login): Promise<number>;
+  adoptOperations(gateway: string, login: Login): Promise<TakenOver>;
   /** The public halves of what this gateway asks with on a hub while it is locked. Drawn into a private file when first asked for. */
   waitingKey(): Promise<{ readonly signing_key: string; readonly reading_key: string }>;
   offerAttestation(): Promise<FromSchema<typeof offerAnswer>>;

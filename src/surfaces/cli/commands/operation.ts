@@ -50,11 +50,16 @@ export function addOperationCommands(program: Command, deps: CliDeps): void {
   for (const [verb, description] of verbs) {
     const added = addOperatorCommand(operation, `${verb} <ID>`, description, `gw operation ${verb} op_01k...`);
     if (verb === "cancel" || verb === "resume") added.requiredOption("--reason <TEXT>", "why, for the record");
-    if (verb === "show") addHubOption(added);
+    addHubOption(added);
     added.action(async (id: string, _options, command: Command) => {
       const options = optionsOf<OperationOptions & HubOption>(command);
-      if (isOnHub(options)) finish(await (await loadHub()).runHubOperationShow(id, options, deps));
-      else finish(await (await load()).runOperation(verb, id, options, deps));
+      if (!isOnHub(options)) return finish(await (await load()).runOperation(verb, id, options, deps));
+      const hub = await loadHub();
+      finish(
+        verb === "show"
+          ? await hub.runHubOperationShow(id, options, deps)
+          : await hub.runHubErrand(verb, id, options, deps),
+      );
     });
   }
 }

@@ -1,4 +1,8 @@
-import { type SettlementStatement, signStatement } from "../../../conventions/approval/decision.ts";
+import {
+  type ErrandStatement,
+  type SettlementStatement,
+  signStatement,
+} from "../../../conventions/approval/decision.ts";
 import { renderOperation } from "../../../conventions/operation/render.ts";
 import { compareUrgency } from "../../../conventions/operation/summary.ts";
 import { isoTime } from "../../../kernel/clock.ts";
@@ -17,9 +21,9 @@ type HubOperationOptions = OperationOptions & OnHub;
 export function runHubOperationList(options: HubOperationOptions, deps: CliDeps): Promise<Exit> {
   const { io } = deps;
   return onHub(options, deps, async (session) => {
-    const found = [...(await findOperations(session, io.err))].sort((one, other) =>
-      compareUrgency(one.operation, other.operation),
-    );
+    const found = (await findOperations(session, io.err))
+      .filter(({ operation }) => options.all === true || !operation.settled)
+      .sort((one, other) => compareUrgency(one.operation, other.operation));
     if (options.json) io.out(JSON.stringify(found.map(recordOf), null, 2));
     else if (found.length === 0) io.out("No operation is open on any gateway. What has ended: gw activity --hub URL");
     for (const { speaker, operation } of options.json ? [] : found) {
@@ -71,6 +75,44 @@ export function runHubSettle(id: string, options: HubOperationOptions, deps: Cli
     if (options.json) io.out(JSON.stringify({ operation_id: id, gateway, state }, null, 2));
     else if (state !== null) io.out(`${showIdentifier(id)} is ${showIdentifier(state)}.`);
     else io.err("It is signed and on the hub, and the gateway has not answered yet. It takes it when it is back.");
+    return state === null ? exits.pending : exits.done;
+  });
+}
+
+/** `gw operation cancel|resume|reconcile ID --hub URL`: one thing asked of one operation, signed for one time. */
+export function runHubErrand(
+  errand: ErrandStatement["errand"],
+  id: string,
+  options: HubOperationOptions,
+  deps: CliDeps,
+): Promise<Exit> {
+  const { io } = deps;
+  return onHub(options, deps, async (session) => {
+    const shown = await findShown(session, id, deps);
+    const { operator } = session;
+    const statement: ErrandStatement = {
+      format: "gw.errand/v1",
+      vault_id: operator.vaultId,
+      operation_id: id,
+      request_fingerprint: requireSame(shown).request_fingerprint,
+      errand,
+      reason: options.reason ?? "",
+      nonce: deps.random.bytes(16).toString("hex"),
+      operator: operator.name,
+      operator_key_id: operator.keyId,
+      decided_at: isoTime(deps.clock.wallMs()),
+    };
+    const speakers = shown.map(({ speaker }) => speaker);
+    const state = await say(
+      { ...session, speakers },
+      JSON.stringify(signStatement(statement, operator.approver)),
+      deps,
+    );
+    const gateway = speakers.map((one) => one.gateway).join(", ");
+    if (options.json) io.out(JSON.stringify({ operation_id: id, gateway, errand, state }, null, 2));
+    else if (state !== null)
+      io.out(`${showIdentifier(id)} is ${showIdentifier(state)}. See: gw operation show ID --hub URL`);
+    else io.err("It is signed and on the hub, and the gateway has not answered yet. It is taken within a day, once.");
     return state === null ? exits.pending : exits.done;
   });
 }

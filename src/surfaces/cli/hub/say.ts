@@ -22,7 +22,10 @@ export interface Answered extends Said {
 
 type Asked = Said & { readonly id: string };
 
-/** What the first of these gateways that did it says; its refusal where none did; null where none answered in time. */
+/**
+ * What the first of these gateways that did it says. Where none did, the refusal of one that knows what it is about counts, though
+ * others are silent: a host that died answers nothing. Null where whoever knows it may still answer.
+ */
 export async function say(
   { connection, speakers }: Pick<HubSession, "connection" | "speakers">,
   body: string,
@@ -30,13 +33,21 @@ export async function say(
 ): Promise<string | null> {
   const said = speakers.map(({ gateway, identityKey }) => ({ gateway, key: identityKey, body }));
   const answered = await sayEach(connection, "order", said, deps, (all) =>
-    all.some(({ answer }) => answer?.code === null),
+    all.some(({ answer }) => answer?.code === null || knows(answer)),
   );
   const done = answered.find(({ answer }) => answer?.code === null)?.answer;
   if (done != null) return done.message;
+  const refused = answered.find(({ answer }) => knows(answer));
+  if (refused !== undefined) throw refusalIn(refused.answer);
   if (answered.some(({ answer }) => answer === null)) return null;
   throw refusalIn(answered[0]?.answer ?? null);
 }
+
+/** Whether whoever refused it had what was asked about: not where it never had it, or another has it now. */
+const knows = (answer: AnswerStatement | null): boolean =>
+  answer !== null &&
+  answer.code !== null &&
+  !["not_found", "operation_taken_over", "gateway_locked"].includes(answer.code);
 
 /** Puts them there and waits until all have answered, or `enough` of them. */
 export async function sayEach(
@@ -69,7 +80,9 @@ export async function sayEach(
 export function refusalIn(answer: AnswerStatement | null): Denied {
   const code = answer?.code ?? null;
   const known = code !== null && Object.hasOwn(codes, code) ? (code as Code) : "hub_refused";
-  return new Denied(known, String(answer?.message));
+  const { means, mend } = codes[known];
+  const told = answer?.message ?? "";
+  return new Denied(known, told === "" ? `${means} ${mend}` : told);
 }
 
 async function readAnswers(

@@ -87,11 +87,17 @@ export function runAdopt(name: string, options: OperationOptions, deps: CliDeps)
   const { io } = deps;
   return answering(io, () =>
     withGateway(options, deps, async ({ client }) => {
-      const operations = await client.adoptOperations(name);
-      if (options.json) io.out(JSON.stringify({ gateway: name, operations }, null, 2));
-      else if (operations === 0)
-        io.out(`${showIdentifier(name)} had nothing under way, or this gateway has it already.`);
-      else io.out(`${operations} of ${showIdentifier(name)} are looked after here now: gw operation list --all`);
+      const taken = await client.adoptOperations(name);
+      const { operations, deployments, minted } = taken;
+      const of = showIdentifier(name);
+      if (options.json) io.out(JSON.stringify({ gateway: name, ...taken }, null, 2));
+      else if (operations + deployments + minted === 0)
+        io.out(`${of} had nothing under way, or this gateway has it already.`);
+      else io.out(`${operations} of ${of} are looked after here now: gw operation list --all`);
+      if (!options.json && deployments > 0)
+        io.out(`${deployments} that ${of} deployed can be undone from here, and from there no more.`);
+      if (!options.json && minted > 0)
+        io.out(`${minted} secrets that answers brought ${of} are here: gw credential minted`);
       return exits.done;
     }),
   );

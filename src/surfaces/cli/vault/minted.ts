@@ -1,22 +1,35 @@
 import { showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { Secret } from "../../../kernel/secret.ts";
+import type { OpenOperator } from "../../../vault/operator.ts";
 import type { Vault } from "../../../vault/vault.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { type CredentialAddOptions, storeGiven } from "./credentials.ts";
 import { say, type VaultCliPorts, type VaultOptions, type VaultSession, withOperator } from "./session.ts";
 
+export interface MintedSecret {
+  readonly minted_id: string;
+  readonly action: string;
+  readonly at: string;
+  /** The gateway that took this one's work over, and has it too. */
+  readonly also_on?: string;
+}
+
 /** Secrets that answers brought: kept under the vault's key until an operator takes them over. */
 export interface MintedStore {
-  list(): readonly { readonly minted_id: string; readonly action: string; readonly at: string }[];
+  list(): readonly MintedSecret[];
   /** Undefined where there is none of that name. */
   secretOf(mintedId: string): Secret | undefined;
   forget(mintedId: string): Promise<void>;
   close(): Promise<void>;
 }
 
-export type OpenMinted = (home: string, vault: Vault, serviceKey: Secret) => Promise<MintedStore>;
+export type OpenMinted = (
+  home: string,
+  vault: Vault,
+  operator: Pick<OpenOperator, "serviceKey" | "readingKey">,
+) => Promise<MintedStore>;
 
 /** `gw credential minted`: what waits to be taken over. No secret is shown. */
 export function runMintedList(
@@ -27,12 +40,16 @@ export function runMintedList(
 ): Promise<Exit> {
   return answering(io, () =>
     withOperator(options, io, ports, async ({ home, operator }) => {
-      const store = await openMinted(options.home, home.readVault(), operator.serviceKey);
+      const store = await openMinted(options.home, home.readVault(), operator);
       try {
         const found = store.list();
         if (options.json) io.out(JSON.stringify(found, null, 2));
         else if (found.length === 0) io.out("No answer brought a secret that is still to be taken over.");
-        else for (const { minted_id, action, at } of found) io.out(`${minted_id}  ${showText(action)}  ${at}`);
+        else
+          for (const { minted_id, action, at, also_on: also } of found)
+            io.out(
+              `${minted_id}  ${showText(action)}  ${at}${also === undefined ? "" : `  also on ${showText(also)}, which took over here: adopt it on one of them`}`,
+            );
         return exits.done;
       } finally {
         await store.close();
@@ -61,7 +78,7 @@ export async function runAdopt(
     });
   let store: MintedStore | undefined;
   const take = async ({ home, operator }: VaultSession): Promise<Secret> => {
-    store = await openMinted(options.home, home.readVault(), operator.serviceKey);
+    store = await openMinted(options.home, home.readVault(), operator);
     const secret = store.secretOf(mintedId);
     if (secret === undefined)
       throw new Denied("credential_unknown", `There is no minted secret ${mintedId}: gw credential minted.`);

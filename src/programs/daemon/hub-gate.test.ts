@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { IntentReceipt } from "../../audit/receipt.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import { NO_HUB_RULES } from "../../vault/policy/policy.ts";
+import { createHubGate } from "./hub-gate.ts";
+
+test("where work may be taken over, nothing leaves a gateway that the hub has not heard for half the time after which it may be", async () => {
+  let silentMs: number | null = 0;
+  let operations: "shared" | "own" = "shared";
+  const gate = createHubGate({
+    log: { head: () => ({ frame: 1 }) },
+    sleep: { sleep: () => new Promise(() => undefined) },
+    rules: () => ({ ...NO_HUB_RULES, operations }),
+    shipper: () => ({ reach: () => Promise.resolve(true), silentMs: () => silentMs, status: () => assert.fail() }),
+    limits: () => null,
+  });
+  const send = () => gate.beforeSend({ frame: 1 } as IntentReceipt);
+  const refused = (error: unknown): boolean => error instanceof Denied && error.code === "hub_unreachable";
+  for (const ms of [0, defaults.hubSilentMs / 2 - 1]) {
+    silentMs = ms;
+    await send();
+  }
+  // Asleep between its intent and its send, or never heard at all.
+  for (const ms of [defaults.hubSilentMs / 2, defaults.hubSilentMs * 9, null]) {
+    silentMs = ms;
+    await assert.rejects(send(), refused);
+  }
+  operations = "own";
+  await send();
+});
