@@ -3,6 +3,8 @@ import { chmodSync, readFileSync, renameSync, rmSync, truncateSync, unlinkSync, 
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { signCheckpoint } from "../src/audit/checkpoint/checkpoint.ts";
+import { growTree } from "../src/audit/checkpoint/tree.ts";
+import { signCut } from "../src/audit/cut/cut.ts";
 import type { VerifyReport } from "../src/audit/verify/report.ts";
 import { scanSegment } from "../src/audit/verify/scan.ts";
 import { startThreads } from "../src/audit/verify/scan-threads.ts";
@@ -571,6 +573,135 @@ function swap(pieces: Dissected["pieces"], a: number, b: number): void {
   pieces[a] = second;
   pieces[b] = first;
 }
+
+/** What `gw audit archive` leaves: the segments from `segment` on beside a signed cut, the older ones in the archive. */
+async function cutBefore(segment: number, signer: Keys = keys) {
+  const folder = copyFolder(large);
+  const { cut } = await verify(folder, { cutAt: segment });
+  assert.ok(cut !== null);
+  const archive = freshFolder();
+  for (let one = 1; one < segment; one++) renameSync(pathOf(folder, one), pathOf(archive, one));
+  writeFileSync(join(folder, "cut.gwcut"), signCut(cut, signer.approver));
+  return { folder, archive, cut };
+}
+
+const codesOf = ({ notices }: VerifyReport): string[] => notices.map(({ code }) => code);
+
+for (const segment of [2, 3, 4]) {
+  test(`a log that was cut before segment ${segment} is proven from there on, and from its beginning with what was moved away`, async () => {
+    const { folder, archive, cut } = await cutBefore(segment);
+    const [before, whole, later] = [
+      await verify(large),
+      await verify(folder, { archives: [archive] }),
+      await verify(folder),
+    ];
+    assert.deepEqual([later.verdict, later.begins], ["intact", { segment, frame: cut.nextFrame }]);
+    assert.deepEqual([whole.verdict, whole.begins], ["intact", { segment: 1, frame: 0 }]);
+    for (const report of [later, whole])
+      assert.deepEqual([report.head, report.sealed, report.root], [before.head, before.sealed, before.root]);
+    assert.ok(codesOf(later).includes("cut") && !codesOf(whole).includes("cut"));
+    edit(folder, 4, ({ pieces }) => swap(pieces, indexOf(pieces, SEAL, 0), indexOf(pieces, DATA, 0)));
+    assert.equal((await verify(folder)).verdict, "not_intact");
+  });
+}
+
+test("a cut counts by whom and when it was signed, and is judged only where something is missing", async () => {
+  const stranger = makeKeys();
+  const { folder, archive } = await cutBefore(3, stranger);
+  assert.equal((await verify(folder)).firstBreach?.code, "cut_signature");
+  const anybody = await verifyLog({ folder, allowUnattested: true });
+  assert.deepEqual([anybody.verdict, codesOf(anybody).includes("cut_not_pinned")], ["intact", true]);
+  const opened = Math.floor((await verify(large)).attestations[1]?.timeSeconds ?? 0);
+  const cutters = (removedAtSeconds: number | null) => [{ key: stranger.operator, name: "bob", removedAtSeconds }];
+  const by = (removed: number | null) => verifyLog({ folder, allowUnattested: true, cutters: cutters(removed) });
+  assert.equal((await by(opened - 3_600)).firstBreach?.code, "cut_signer_removed");
+  assert.deepEqual(
+    (await by(opened + 3_600)).notices.filter(({ code }) => code === "cut").map(({ detail }) => detail),
+    ["bob"],
+  );
+  // Pinned, the key counts as its owner says; the list gives the name, and when they were removed.
+  const both = { operators: [keys.operator, stranger.operator], cutters: cutters(opened - 3_600) };
+  assert.equal((await verify(folder, both)).firstBreach?.code, "cut_signer_removed");
+  assert.equal((await verify(folder, { operators: [keys.operator, stranger.operator] })).verdict, "intact");
+  // One of two is back: the cut still stands for what is missing, and says that something was not looked at.
+  renameSync(pathOf(archive, 1), pathOf(folder, 1));
+  const left = await verify(folder, { operators: [keys.operator, stranger.operator] });
+  assert.deepEqual([left.verdict, left.begins.segment, codesOf(left).includes("cut_left")], ["intact", 3, true]);
+  // Both are back: the log proves itself, and the cut is held to it whoever signed it.
+  renameSync(pathOf(archive, 2), pathOf(folder, 2));
+  assert.equal((await verify(folder)).verdict, "intact");
+  const { cut } = await verify(twin, { cutAt: 3 });
+  assert.ok(cut !== null);
+  writeFileSync(join(folder, "cut.gwcut"), signCut(cut, keys.approver));
+  assert.equal((await verify(folder)).firstBreach?.code, "cut_mismatch");
+  writeFileSync(join(folder, "cut.gwcut"), "x".repeat(100_000));
+  assert.equal((await verify(folder)).firstBreach?.code, "cut_malformed");
+});
+
+test("a cut of another history, or one with nothing behind it, does not open the log", async () => {
+  const { folder } = await cutBefore(3);
+  const { cut } = await verify(twin, { cutAt: 3 });
+  assert.ok(cut !== null);
+  const [path, text] = [join(folder, "cut.gwcut"), readFileSync(join(folder, "cut.gwcut"), "utf8")];
+  writeFileSync(path, signCut(cut, keys.approver));
+  assert.equal((await verify(folder)).verdict, "not_intact");
+  writeFileSync(path, text);
+  unlinkSync(pathOf(folder, 3));
+  assert.equal((await verify(folder)).firstBreach?.code, "segment_missing");
+});
+
+test("what was seen before the cut is told as moved away, what was seen at it or after it is held to the log", async () => {
+  const { folder, cut } = await cutBefore(3);
+  assert.ok(cut.sealed !== null);
+  const { head } = await verify(large);
+  assert.ok(head !== null);
+  const early = { frame: 1, link: "0".repeat(64) };
+  const known = await verify(folder, { heads: [head, early] });
+  assert.deepEqual([known.verdict, known.heads], ["intact", [{ frame: head.frame, held: true }]]);
+  assert.deepEqual(
+    known.notices.filter(({ code }) => code === "head_archived").map(({ frame }) => frame),
+    [1],
+  );
+  const first = { frame: cut.nextFrame, link: "0".repeat(64) };
+  assert.equal((await verify(folder, { heads: [first] })).firstBreach?.code, "head_mismatch");
+  const past = { frame: head.frame + 1, link: head.link };
+  assert.equal((await verify(folder, { heads: [past] })).firstBreach?.code, "head_behind");
+
+  const tree = growTree({ size: cut.seals, peaks: cut.peaks.map((peak) => Buffer.from(peak, "hex")) });
+  const { frame, link, timeSeconds } = cut.sealed;
+  const at = { logId: cut.logId, seals: cut.seals, root: tree.root(), frame, link, timeSeconds };
+  const by = (checkpoint: typeof at) => verify(folder, { checkpoint: signCheckpoint(checkpoint, keys.approver) });
+  assert.deepEqual([(await by(at)).verdict, (await by(at)).checkpoint?.held], ["intact", true]);
+  for (const other of [{ root: Buffer.alloc(32) }, { frame: frame + 1 }, { link: "0".repeat(64) }])
+    assert.equal((await by({ ...at, ...other })).firstBreach?.code, "checkpoint_mismatch", Object.keys(other).join());
+  const moved = await by({ ...at, seals: cut.seals - 1 });
+  assert.deepEqual(
+    [moved.verdict, moved.checkpoint?.held, codesOf(moved).includes("checkpoint_archived")],
+    ["intact", false, true],
+  );
+});
+
+test("what was checked before is not looked at again, unless something below it is missing", async () => {
+  const folder = copyFolder(large);
+  const { cut } = await verify(folder, { cutAt: "newest" });
+  assert.equal(cut?.segment, 4);
+  const again = await verify(folder, { from: cut });
+  assert.deepEqual([again.verdict, again.segments, again.begins.segment], ["intact", 1, 4]);
+  assert.equal(again.root, (await verify(large)).root);
+  const changed = readFileSync(pathOf(folder, 1));
+  changed[100] = (changed[100] ?? 0) ^ 1;
+  writeFileSync(pathOf(folder, 1), changed);
+  assert.equal(
+    (await verify(folder, { from: cut })).verdict,
+    "intact",
+    "which is why it is looked at whole now and then",
+  );
+  assert.equal((await verify(folder)).verdict, "not_intact");
+  unlinkSync(pathOf(folder, 2));
+  assert.equal((await verify(folder, { from: cut })).verdict, "not_intact");
+  const other = (await verify(twin, { cutAt: "newest" })).cut;
+  assert.equal((await verify(large, { from: other })).verdict, "not_intact");
+});
 
 test("the attacks ran on logs whose segments this test can take apart", () => {
   assert.equal(segmentFiles(large).length, 4);

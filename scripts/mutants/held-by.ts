@@ -3,7 +3,12 @@
  * the tests that stand in the room itself, until one notices.
  */
 export const heldBy: Readonly<Record<string, readonly string[]>> = {
-  "audit/verify": ["test/audit-attack.test.ts", "test/audit-log.test.ts", "test/audit-vectors.test.ts"],
+  "audit/verify": [
+    "test/audit-attack.test.ts",
+    "test/audit-log.test.ts",
+    "src/surfaces/cli/audit/check-hand.test.ts",
+    "test/audit-vectors.test.ts",
+  ],
   "gateway/approval": [
     "test/gateway-pipeline.test.ts",
     "test/gateway-passkeys.test.ts",

@@ -172,6 +172,9 @@ function startCheck(options: VerifyOptions, start: Start) {
     },
   };
 
+  /** A checkpoint of the very seals that the cut stands for: no seal after the cut would be compared with it. */
+  const wrongAtCut = start.cut?.sealed == null ? null : walk.onSeal(start.cut.sealed);
+
   const breach = (code: BreachCode, segment: number, offset: number, frame = walk.nextFrame): Breach => ({
     code,
     segment,
@@ -182,6 +185,7 @@ function startCheck(options: VerifyOptions, start: Start) {
 
   /** Between two segments: what a cut would say here, and whether the one that is there says the same. */
   function boundary(segment: number): Breach | null {
+    if (segment === start.first && wrongAtCut !== null) return breach(wrongAtCut, segment, 0);
     if (segment === cutAt) cut = cutOf(walk, segment);
     if (start.signed?.cut.segment !== segment || start.cut !== null) return null;
     const same = isDeepStrictEqual(unpinned(cutOf(walk, segment)), unpinned(start.signed.cut));
