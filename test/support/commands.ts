@@ -1,11 +1,11 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Exited } from "./home.ts";
+import type { Exited, Identity } from "./home.ts";
 
 /**
- * The few commands of `gw` that prepare a test: a home, its credential and pack, an approval. A start of the program takes ten
- * times as long as what they do, so these share a process (fixtures/commands.mjs) that has the program loaded.
+ * Commands of `gw` that say one thing and end. A start of the program takes ten times as long as what they do, so they share a process
+ * (fixtures/commands.mjs) that has the program loaded.
  */
 interface Player {
   play(order: Order): Promise<Exited>;
@@ -18,23 +18,50 @@ interface Order {
   readonly folder: string;
 }
 
+/**
+ * Commands that need a process of their own: those that serve, stay at a terminal or start programs, the callers, whom the gateway
+ * knows by their process, and those that look at the process that they are.
+ */
+const ALONE = new Set([
+  ...["up", "demo", "reference", "conformance", "watch", "console", "keeper"],
+  ...["actions", "call", "execute", "mcp", "plan", "run"],
+  ...["login", "logout", "connect", "doctor", "install", "uninstall", "setup-shell"],
+]);
+
+export function sharesProcess([command = ""]: readonly string[]): boolean {
+  return /^[a-z]/.test(command) && !ALONE.has(command);
+}
+
 const idle = new Map<string, Player[]>();
 
 /** Plays a command, in an idle process if there is one: two at once are two processes. */
-export async function playCommand(gw: string, order: Order, keep: (child: ChildProcess) => void): Promise<Exited> {
-  const player = idle.get(gw)?.pop() ?? startPlayer(gw, order, keep);
+export async function playCommand(
+  gw: string,
+  order: Order,
+  keep: (child: ChildProcess) => void,
+  as?: Identity,
+): Promise<Exited> {
+  const kind = `${gw} ${as?.uid} ${as?.gid}`;
+  const player = idle.get(kind)?.pop() ?? startPlayer(kind, gw, order, keep, as);
   const exited = await player.play(order);
-  idle.set(gw, [...(idle.get(gw) ?? []), player]);
+  idle.set(kind, [...(idle.get(kind) ?? []), player]);
   return exited;
 }
 
-function startPlayer(gw: string, { env, folder }: Order, keep: (child: ChildProcess) => void): Player {
+function startPlayer(
+  kind: string,
+  gw: string,
+  { env, folder }: Order,
+  keep: (child: ChildProcess) => void,
+  as: Identity | undefined,
+): Player {
   const child = fork(join(import.meta.dirname, "..", "fixtures", "commands.mjs"), [mainOf(gw)], {
     execArgv: ["--disable-sigusr1", "--disable-warning=ExperimentalWarning"],
     detached: true,
     stdio: ["ignore", "ignore", "inherit", "ipc"],
     cwd: folder,
     env,
+    ...as,
   });
   keep(child);
   child.unref();
@@ -56,8 +83,8 @@ function startPlayer(gw: string, { env, folder }: Order, keep: (child: ChildProc
   };
   child.once("exit", () =>
     idle.set(
-      gw,
-      (idle.get(gw) ?? []).filter((one) => one !== player),
+      kind,
+      (idle.get(kind) ?? []).filter((one) => one !== player),
     ),
   );
   return player;

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
-import { playCommand } from "./commands.ts";
+import { playCommand, sharesProcess } from "./commands.ts";
 import { whole } from "./whole.ts";
 
 /**
@@ -225,9 +225,16 @@ export class Home {
     return join(this.folder, "operator.sock");
   }
 
-  /** Runs `gw` to its end, with no more environment than a person's shell has. */
+  /** Runs `gw` to its end, with no more environment than a person's shell has; in a process that it shares, where it can. */
   run(args: readonly string[], options: StartOptions = {}): Promise<Exited> {
-    return within(this.start(args, options).exited, 60_000, `gw ${args.join(" ")}`);
+    const { input = "", as = this.owner } = options;
+    // An environment of its own has to pass the launcher.
+    const shared = !whole && options.env === undefined && sharesProcess(args);
+    const order = { args: [...args, "--home", this.folder], env: this.environment(), input, folder: process.cwd() };
+    const work = shared
+      ? playCommand(GW, order, (child) => void started.add(child), as)
+      : this.start(args, options).exited;
+    return within(work, 60_000, `gw ${args.join(" ")}`);
   }
 
   start(args: readonly string[], options: StartOptions = {}): Started {
@@ -252,40 +259,22 @@ export class Home {
     return done;
   }
 
-  /** A step on the way to what a test proves: it has to succeed, and shares a process with others of its kind. */
-  private async prepare(args: readonly string[], input = ""): Promise<Exited> {
-    const done = await this.play([...args, "--passphrase-file", this.passphraseFile], input);
-    assert.equal(done.code, 0, `gw ${args.join(" ")}: ${done.err}${done.out}`);
-    return done;
-  }
-
-  private play(args: readonly string[], input = ""): Promise<Exited> {
-    if (whole || this.owner !== undefined) return this.run(args, { input });
-    const order = {
-      args: [...args, "--home", this.folder],
-      env: this.environment(),
-      ...{ input, folder: process.cwd() },
-    };
-    const playing = playCommand(GW, order, (child) => void started.add(child));
-    return within(playing, 60_000, `gw ${args.join(" ")}`);
-  }
-
   async init(): Promise<this> {
-    await this.prepare(["init", "--operator", "ada"]);
+    await this.must(["init", "--operator", "ada"]);
     return this;
   }
 
   async addCredential(label: string, origin: string, extra: readonly string[] = []): Promise<void> {
     const where = ["credential", "add", label, "--kind", "bearer", "--origin", origin];
-    await this.prepare([...where, ...extra], SECRET);
+    await this.must([...where, ...extra], { input: SECRET });
   }
 
   async trustPack(name: string, text: string, extra: readonly string[] = []): Promise<void> {
     const file = join(dirname(this.folder), `${name}.yaml`);
     writeFileSync(file, text);
-    const added = await this.play(["pack", "add", file]);
+    const added = await this.run(["pack", "add", file]);
     assert.equal(added.code, 0, added.err);
-    await this.prepare(["pack", "trust", name, ...extra]);
+    await this.must(["pack", "trust", name, ...extra]);
   }
 
   /** Trusts a pack that goes where another one goes, by a finished review: the gateway must be up. */
@@ -327,11 +316,11 @@ export class Home {
   /** The questions that wait, as the operator's command prints them; waits until there are `count`. */
   async approvals(count = 1): Promise<readonly Members[]> {
     await until(`${count} questions wait`, async () => Number((await this.status())["approvals_pending"]) >= count);
-    return JSON.parse((await this.prepare(["approvals", "--json"])).out) as readonly Members[];
+    return JSON.parse((await this.must(["approvals", "--json"])).out) as readonly Members[];
   }
 
   async approve(id: string, extra: readonly string[] = []): Promise<void> {
-    await this.prepare(["approve", id, ...extra]);
+    await this.must(["approve", id, ...extra]);
   }
 
   /** Whether this build of `gw` has a command: some come later than others. */
