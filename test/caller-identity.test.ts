@@ -7,7 +7,7 @@ import { describe, test } from "node:test";
 import { encodeCaller } from "../src/conventions/caller/evidence.ts";
 import type { CallerEnd, LiveCaller } from "../src/conventions/caller/port.ts";
 import { Denied } from "../src/kernel/failure.ts";
-import { asAttack, openStage, type Stage } from "./caller-stage.ts";
+import { asAttack, openStage, type Stage, type StageOptions } from "./caller-stage.ts";
 
 /** Exec is seen in two ways, by the kernel's own report and by comparing what /proc shows. Every attack meets both. */
 const ways = [
@@ -198,7 +198,7 @@ for (const { way, askKernelForExec } of ways) {
     });
 
     test("a file replaced under a running caller: the session goes on, a new start is a new caller", async () => {
-      await withCaller({ askKernelForExec }, async (caller, _attacker, stage) => {
+      await withCaller({ askKernelForExec, ownImage: true }, async (caller, _attacker, stage) => {
         const other = join(stage.folder, "other");
         copyFileSync(stage.attackerPath, other);
         writeFileSync(other, "not the same bytes any more", { flag: "a" });
@@ -266,10 +266,7 @@ test("the socket file has its mode before anybody can connect", asAttack, async 
   });
 });
 
-async function withStage(
-  options: { readonly askKernelForExec?: boolean },
-  act: (stage: Stage) => Promise<void>,
-): Promise<void> {
+async function withStage(options: StageOptions, act: (stage: Stage) => Promise<void>): Promise<void> {
   const stage = openStage(options);
   try {
     await act(stage);
@@ -279,7 +276,7 @@ async function withStage(
 }
 
 async function withCaller(
-  options: { readonly askKernelForExec?: boolean },
+  options: StageOptions,
   act: (caller: LiveCaller, attacker: ReturnType<Stage["start"]>, stage: Stage) => Promise<void>,
 ): Promise<void> {
   await withStage(options, async (stage) => {

@@ -59,13 +59,23 @@ export function buildAttacker(): string {
   return built;
 }
 
-export function openStage(options: { askKernelForExec?: boolean; policy?: () => CallerPolicy } = {}): Stage {
+export interface StageOptions {
+  readonly askKernelForExec?: boolean;
+  readonly policy?: () => CallerPolicy;
+  /** A copy of the attacker, for whoever changes the file. */
+  readonly ownImage?: boolean;
+}
+
+/** What was found out about an image is kept from stage to stage, as a gateway keeps it: looking at one takes a worker. */
+const readEvidence = createEvidenceReader(() => noPolicy);
+
+export function openStage(options: StageOptions = {}): Stage {
   const folder = mkdtempSync(join(tmpdir(), "gw-"));
-  const attackerPath = join(folder, "attacker");
-  copyFileSync(buildAttacker(), attackerPath);
+  const attackerPath = options.ownImage ? join(folder, "attacker") : buildAttacker();
+  if (options.ownImage) copyFileSync(buildAttacker(), attackerPath);
   const socket = join(folder, "agent.sock");
   const callers = createLinuxCallers({
-    readEvidence: createEvidenceReader(options.policy ?? (() => noPolicy)),
+    readEvidence: options.policy === undefined ? readEvidence : createEvidenceReader(options.policy),
     askKernelForExec: options.askKernelForExec ?? true,
   });
   const arrived: Arrival[] = [];

@@ -83,7 +83,7 @@ describe("peer credentials name who connected; every byte is asked for its write
       await attacker.say("write-after-exec stolen");
       attacker.tell("exec /bin/sleep 60");
       const { connection } = await stage.next();
-      await assertWriterChanged(connection);
+      await assertEnded(connection, ["caller_writer_changed", "caller_replaced"]);
     });
   });
 
