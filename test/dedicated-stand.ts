@@ -3,7 +3,8 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { type Exited, GW, type Members, makeFolder, type Started, start, until, within } from "./support/home.ts";
+import { playCommand, sharesProcess } from "./support/commands.ts";
+import { type Exited, GW, keep, type Members, makeFolder, type Started, start, until, within } from "./support/home.ts";
 
 /**
  * A gateway for all users of a machine, as a package sets it up: a user for the gateway, one for gw-ident, operators and
@@ -146,8 +147,12 @@ export class Machine {
   }
 
   gw(who: Person, args: readonly string[], input?: string): Promise<Exited> {
-    const command = [GW, ...args, "--config", this.config];
-    return within(this.start(who, command, input === undefined ? {} : { input }).exited, 120_000, args.join(" "));
+    const words = [...args, "--config", this.config];
+    const order = { args: words, env: this.environment(who), input: input ?? "", folder: "/" };
+    const work = sharesProcess(args)
+      ? playCommand(GW, order, keep, { prefix: as(who, []) })
+      : this.start(who, [GW, ...words], input === undefined ? {} : { input }).exited;
+    return within(work, 120_000, args.join(" "));
   }
 
   /** A command of somebody with the operator's passphrase. */

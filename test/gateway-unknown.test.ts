@@ -290,8 +290,10 @@ test("a job whose creation nobody saw is named by a repeat under its token", asy
   assert.deepEqual(spend(run), [40, 0]);
   post = (response) => answerJson(response, 202, { job_id: "job-1", state: "queued" });
   read = (response) => answerJson(response, 200, { job_id: "job-1", state: "running" });
-  await bench.gateway.reconcile(caller, operation.id);
-  assert.deepEqual([operation.state, operation.remoteJobId, ...spend(run)], ["accepted", "job-1", 0, 40]);
+  await reconcileOnce(operation);
+  assert.deepEqual([operation.remoteJobId, ...spend(run)], ["job-1", 0, 40]);
+  // On a slow machine the gateway's own look has come before this one, which then sees how the job does.
+  assert.ok(["accepted", "observing"].includes(operation.state), operation.state);
 });
 
 test("past the provider's window nothing is repeated: a person is needed", async () => {

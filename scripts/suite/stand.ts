@@ -18,7 +18,12 @@ export function ownStand(root: string, product: Product): Stand {
   // What takes long to make is made once for all files that want it.
   const made = join(dirname(dirname(product.program)), "made");
   mkdirSync(made, { recursive: true });
-  const env = { GW_PROGRAM: product.program, GW_TEST_MADE: made, NODE_COMPILE_CACHE: join(made, "compiled") };
+  const env = {
+    GW_PROGRAM: product.program,
+    GW_TEST_MADE: made,
+    GW_CHECKED_BESIDE: "1",
+    NODE_COMPILE_CACHE: join(made, "compiled"),
+  };
   return { command: [], node: process.execPath, clone: root, env };
 }
 

@@ -1,7 +1,8 @@
-import { type ChildProcess, fork } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Exited, Identity } from "./home.ts";
+import { whole } from "./whole.ts";
 
 /**
  * Commands of `gw` that say one thing and end. A start of the program takes ten times as long as what they do, so they share a process
@@ -18,6 +19,12 @@ interface Order {
   readonly folder: string;
 }
 
+/** Whose process it is; a command that drops to a user with groups of its own comes before it. */
+interface Runner {
+  readonly identity?: Identity | undefined;
+  readonly prefix?: readonly string[];
+}
+
 /**
  * Commands that need a process of their own: those that serve, stay at a terminal or start programs, the callers, whom the gateway
  * knows by their process, and those that look at the process that they are.
@@ -29,7 +36,7 @@ const ALONE = new Set([
 ]);
 
 export function sharesProcess([command = ""]: readonly string[]): boolean {
-  return /^[a-z]/.test(command) && !ALONE.has(command);
+  return !whole && /^[a-z]/.test(command) && !ALONE.has(command);
 }
 
 const idle = new Map<string, Player[]>();
@@ -39,9 +46,9 @@ export async function playCommand(
   gw: string,
   order: Order,
   keep: (child: ChildProcess) => void,
-  as?: Identity,
+  as: Runner = {},
 ): Promise<Exited> {
-  const kind = `${gw} ${as?.uid} ${as?.gid}`;
+  const kind = JSON.stringify([gw, as]);
   const player = idle.get(kind)?.pop() ?? startPlayer(kind, gw, order, keep, as);
   const exited = await player.play(order);
   idle.set(kind, [...(idle.get(kind) ?? []), player]);
@@ -53,15 +60,17 @@ function startPlayer(
   gw: string,
   { env, folder }: Order,
   keep: (child: ChildProcess) => void,
-  as: Identity | undefined,
+  { prefix = [], identity }: Runner,
 ): Player {
-  const child = fork(join(import.meta.dirname, "..", "fixtures", "commands.mjs"), [mainOf(gw)], {
-    execArgv: ["--disable-sigusr1", "--disable-warning=ExperimentalWarning"],
+  const program = join(import.meta.dirname, "..", "fixtures", "commands.mjs");
+  const node = [process.execPath, "--disable-sigusr1", "--disable-warning=ExperimentalWarning"];
+  const [command = "", ...args] = [...prefix, ...node, program, mainOf(gw)];
+  const child = spawn(command, args, {
     detached: true,
     stdio: ["ignore", "ignore", "inherit", "ipc"],
     cwd: folder,
     env,
-    ...as,
+    ...identity,
   });
   keep(child);
   child.unref();

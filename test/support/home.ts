@@ -8,7 +8,6 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 import { playCommand, sharesProcess } from "./commands.ts";
-import { whole } from "./whole.ts";
 
 /**
  * A home in a folder of its own, the real programs as child processes, and plain HTTP on their sockets. Nothing of the
@@ -73,6 +72,11 @@ process.once("exit", () => {
 
 // A runner that gives up sends a signal, and what was started must not outlive that either.
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
+
+/** Ends with this process at the latest. */
+export function keep(child: ChildProcess): void {
+  started.add(child);
+}
 
 export function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "gw-"));
@@ -227,13 +231,11 @@ export class Home {
 
   /** Runs `gw` to its end, with no more environment than a person's shell has; in a process that it shares, where it can. */
   run(args: readonly string[], options: StartOptions = {}): Promise<Exited> {
-    const { input = "", as = this.owner } = options;
+    const { input = "", as: identity = this.owner } = options;
     // An environment of its own has to pass the launcher.
-    const shared = !whole && options.env === undefined && sharesProcess(args);
+    const shared = options.env === undefined && sharesProcess(args);
     const order = { args: [...args, "--home", this.folder], env: this.environment(), input, folder: process.cwd() };
-    const work = shared
-      ? playCommand(GW, order, (child) => void started.add(child), as)
-      : this.start(args, options).exited;
+    const work = shared ? playCommand(GW, order, keep, { identity }) : this.start(args, options).exited;
     return within(work, 60_000, `gw ${args.join(" ")}`);
   }
 
