@@ -2,12 +2,14 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Every case of the tests of which `npm test` plays a sample. */
+/** Every case of the tests of which `npm test` plays a sample, and a process of its own for every command of `gw`. */
 const root = join(import.meta.dirname, "..");
 const files = readdirSync(join(root, "test"))
   .filter((name) => name.endsWith(".test.ts"))
   .map((name) => join("test", name))
-  .filter((file) => readFileSync(join(root, file), "utf8").includes('from "./support/whole.ts"'));
+  .filter((file) =>
+    /from "\.\/(support\/(whole|home)|dedicated-stand)\.ts"/.test(readFileSync(join(root, file), "utf8")),
+  );
 const done = spawnSync(process.execPath, [join(import.meta.dirname, "test.ts"), ...files], {
   cwd: root,
   stdio: "inherit",
