@@ -297,6 +297,16 @@ real("a locked gateway that shows older files or an older log than the operator 
   assert.equal(refused.code, 1);
   assert.match(refused.out, /web3 is NOT unlocked: gateway_behind: /);
   assert.equal((await homeOf("web3").status())["locked"], true);
+  // Were they owned, and lied, an operator could say so.
+  const [, liar = ""] = /--despite (\S+)/.exec(refused.out) ?? [];
+  assert.ok(
+    NAMES.some((one) => one === liar && one !== "web3"),
+    refused.out,
+  );
+  const others = NAMES.filter((one) => one !== "web3").flatMap((one) => ["--despite", one]);
+  await desk.must(["unlock", "web3", ...others, ...hub()]);
+  await running.get("web3")?.end("SIGTERM");
+  running.set("web3", await homeOf("web3").up(["--locked"]));
   // With the newest files it waits like any other.
   carry(homeOf("web3"));
   await waits("web3", "waits");
@@ -315,4 +325,9 @@ real("what the three did is verified from the hub alone", async () => {
     gateways.map(({ gateway }) => gateway),
     [...NAMES],
   );
+  // Whoever leaves keeps nothing that could ask in its name.
+  const key = join(homeOf("web3").folder, "waiting.key");
+  assert.ok(existsSync(key));
+  await homeOf("web3").must(["hub", "leave"]);
+  await until("the key is gone", async () => !existsSync(key));
 });

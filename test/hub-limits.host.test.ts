@@ -221,6 +221,16 @@ real("whatever an administrator does to the rows of a limit grants nothing", asy
     ],
     ["everything is dropped", "delete from gw_hub.limit_head; delete from gw_hub.limit_share", "hub_rolled_back"],
   ];
+  // Whoever has a login can spoil a head, and leaves its name by that.
+  await restore("new");
+  const asWeb1 = (text: string) => cluster.sql(text, [], "web1");
+  await assert.rejects(asWeb1("update gw_hub.limit_head set sealed = '\\x00'"), /row-level security/);
+  await asWeb1("delete from gw_hub.limit_head");
+  assert.equal(await take(await keeperOf("g0", new Map(memory))), today, "nothing was removed");
+  await restore("new");
+  await asWeb1("update gw_hub.limit_head set sealed = '\\x00', login = current_user");
+  const spoilt = (await keeperOf("g0", new Map(memory))).take({ name: "held", most: 10, amount: 1 });
+  await assert.rejects(spoilt, /the database login web1\./);
   for (const [name, text, code] of crimes) {
     await restore("new");
     await cluster.sql(text);

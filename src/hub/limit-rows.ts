@@ -1,4 +1,5 @@
 import { canonicalJson } from "../kernel/canonical-json.ts";
+import { showIdentifier } from "../kernel/display.ts";
 import { Denied } from "../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
 
@@ -23,6 +24,8 @@ export interface LimitPlace {
 export interface LimitRow {
   readonly now_ms: number;
   readonly version: string | null;
+  /** Who wrote the head last, as the database knows them. */
+  readonly login: string | null;
   readonly head: Buffer | null;
   readonly gateway: string | null;
   readonly serial: string | null;
@@ -52,12 +55,13 @@ export function readLimit(rows: readonly LimitRow[], place: LimitPlace, own: str
   const serials = first?.head == null ? {} : readSerials(opened(seal, headAbout(place, version), first.head));
   const named = Object.keys(serials).sort();
   const shown = shares.map(({ gateway }) => gateway).sort();
-  if (canonicalJson(named) !== canonicalJson(shown)) throw tampered(place.name);
+  if (canonicalJson(named) !== canonicalJson(shown)) throw tampered(place.name, rows[0]?.login ?? null);
   const used = shares.map(({ gateway, serial, share }) => {
-    if (serials[gateway] !== serial) throw tampered(place.name);
+    if (serials[gateway] !== serial) throw tampered(place.name, rows[0]?.login ?? null);
     const { used } = opened(seal, shareAbout(place, gateway, serial), share);
     // An owned gateway can lie about what it took itself; it gives the others nothing by that.
-    if (typeof used !== "number" || !Number.isSafeInteger(used) || used < 0) throw tampered(place.name);
+    if (typeof used !== "number" || !Number.isSafeInteger(used) || used < 0)
+      throw tampered(place.name, rows[0]?.login ?? null);
     return { gateway, serial, used };
   });
   const mine = used.find(({ gateway }) => gateway === own);
@@ -70,7 +74,7 @@ export function readLimit(rows: readonly LimitRow[], place: LimitPlace, own: str
 
   function readSerials({ serials }: JsonObject): Readonly<Record<string, number>> {
     if (!isJsonObject(serials) || Object.values(serials).some((one) => typeof one !== "number"))
-      throw tampered(place.name);
+      throw tampered(place.name, rows[0]?.login ?? null);
     return serials as Record<string, number>;
   }
 
@@ -82,7 +86,7 @@ export function readLimit(rows: readonly LimitRow[], place: LimitPlace, own: str
     } catch {
       // Somebody who has the key sealed what no gateway writes.
     }
-    throw tampered(place.name);
+    throw tampered(place.name, rows[0]?.login ?? null);
   }
 }
 
@@ -114,9 +118,10 @@ function shareAbout({ hubId, vaultId, name, day }: LimitPlace, gateway: string, 
   return canonicalJson({ format, hub_id: hubId, vault_id: vaultId, name, day, gateway, serial });
 }
 
-function tampered(name: string): Denied {
+function tampered(name: string, login: string | null): Denied {
+  const who = login === null ? "" : ` The last to write its head was the database login ${showIdentifier(login)}.`;
   return new Denied(
     "hub_limit_tampered",
-    `What the hub shows of the limit ${name} was not written by its gateways, or not all of it is shown. Nothing that it counts is sent. Find out who changed the database.`,
+    `What the hub shows of the limit ${name} was not written by its gateways, or not all of it is shown. Nothing that it counts is sent.${who} Find out who changed the database.`,
   );
 }

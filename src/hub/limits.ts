@@ -65,7 +65,7 @@ interface Counter {
 }
 
 /** The head once, and not beside every share. */
-const LOOK = `select extract(epoch from clock_timestamp())::float8 * 1000 as now_ms, h.version,
+const LOOK = `select extract(epoch from clock_timestamp())::float8 * 1000 as now_ms, h.version, left(h.login, 63) as login,
     case when row_number() over (order by s.gateway) = 1 then substring(h.sealed from 1 for 1048576) end as head,
     s.gateway, s.serial, substring(s.sealed from 1 for 1024) as share
   from (select) one
@@ -78,7 +78,7 @@ const MOVE = `with head as (
   insert into ${HUB_SCHEMA}.limit_head as h (vault, name, day, version, sealed)
   select $1, $2, $3, $4::bigint, $5
    where $4::bigint = 1 or exists (select from ${HUB_SCHEMA}.limit_head where vault = $1 and name = $2 and day = $3)
-  on conflict (vault, name, day) do update set version = $4::bigint, sealed = $5 where h.version = $4::bigint - 1
+  on conflict (vault, name, day) do update set version = $4::bigint, sealed = $5, login = current_user where h.version = $4::bigint - 1
   returning 1
 ), share as (
   insert into ${HUB_SCHEMA}.limit_share (vault, name, day, gateway, serial, sealed)

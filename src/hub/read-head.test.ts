@@ -33,7 +33,7 @@ test("a peer's head counts for its own name and hub, whichever log it is of", ()
 
 test("a head of a limit that was sealed rightly and says nothing is one that no gateway wrote", () => {
   const place = { hubId: "hub_1", vaultId: "vlt_1", name: "joint", day: "2026-01-01" };
-  const row = { now_ms: 0, version: "1", gateway: null, serial: null, share: null };
+  const row = { now_ms: 0, version: "1", login: null, gateway: null, serial: null, share: null };
   for (const said of ["not json", "[]", '{"serials":{"g0":"1"}}']) {
     const seal = { hide: () => "", seal: () => Buffer.alloc(0), open: () => Buffer.from(said) };
     const rows: readonly LimitRow[] = [{ ...row, head: Buffer.alloc(1) }];

@@ -3,7 +3,7 @@
  * it comes here. Grants and row security keep honest gateways apart, and an owned one to its own rows.
  */
 export const HUB_SCHEMA = "gw_hub";
-export const HUB_VERSION = 3;
+export const HUB_VERSION = 4;
 /** Who listens here looks again; what is said here is believed by nobody. */
 export const HUB_CHANNEL = "gw_hub";
 export const GATEWAY_ROLE = "gw_gateway";
@@ -117,9 +117,19 @@ create policy own on ${HUB_SCHEMA}.turns for insert to ${GATEWAY_ROLE} with chec
 create policy own_change on ${HUB_SCHEMA}.turns for update to ${GATEWAY_ROLE} using (true) with check (${own("gateway")});
 `;
 
+/** Heads of limits are nobody's own row: whoever writes one leaves the name of their login, and today's cannot be removed. */
+const limitSchema = `alter table ${HUB_SCHEMA}.limit_head add column login text not null default current_user;
+alter table ${HUB_SCHEMA}.limit_head enable row level security;
+create policy look on ${HUB_SCHEMA}.limit_head for select using (true);
+create policy named on ${HUB_SCHEMA}.limit_head for insert to ${GATEWAY_ROLE} with check (login = current_user);
+create policy named_change on ${HUB_SCHEMA}.limit_head for update to ${GATEWAY_ROLE} using (true) with check (login = current_user);
+create policy old_end on ${HUB_SCHEMA}.limit_head for delete to ${GATEWAY_ROLE}
+  using (day < to_char(clock_timestamp() at time zone 'UTC' - interval '2 days', 'YYYY-MM-DD'));
+`;
+
 /** From an earlier version, by the owner, in one transaction. */
 export function hubUpgradeFrom(version: number): string {
-  const added = [`${stateSchema}${waitingSchema}`, turnsSchema].slice(version - 1).join("");
+  const added = [`${stateSchema}${waitingSchema}`, turnsSchema, limitSchema].slice(version - 1).join("");
   return `${added}update ${HUB_SCHEMA}.hub set version = ${HUB_VERSION} where version = ${version};`;
 }
 
@@ -254,5 +264,5 @@ create policy own on ${HUB_SCHEMA}.log_head for insert with check (${own("gatewa
 create policy own_change on ${HUB_SCHEMA}.log_head for update using (${own("gateway")});
 create policy look on ${HUB_SCHEMA}.log_chunk for select to ${OPERATOR_ROLE} using (true);
 create policy own on ${HUB_SCHEMA}.log_chunk for insert with check (${own("gateway")});
-${stateSchema}${waitingSchema}${turnsSchema}insert into ${HUB_SCHEMA}.hub (hub_id, version) values ($HUB_ID$, ${HUB_VERSION});
+${stateSchema}${waitingSchema}${turnsSchema}${limitSchema}insert into ${HUB_SCHEMA}.hub (hub_id, version) values ($HUB_ID$, ${HUB_VERSION});
 `;

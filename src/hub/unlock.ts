@@ -49,7 +49,7 @@ export interface KnownGateway {
   /** As signed policy names it. */
   readonly signingKey: Buffer;
   /** The newest signed files that this client has, or that a gateway says it follows. */
-  readonly knows: Generations;
+  readonly knows: Generations & { /** Where it is a gateway that says so. */ readonly by?: string };
   /** How far its log was seen, by its own word on the hub and in this client's memory. */
   readonly log: {
     readonly id: string;
@@ -112,7 +112,7 @@ export function requireNotBack(said: WaitingStatement, { gateway, knows, log }: 
   if (said.knows.vault < knows.vault || said.knows.policy < knows.policy) {
     throw new Denied(
       "gateway_behind",
-      `${gateway} shows vault ${said.knows.vault} and policy ${said.knows.policy}, and you or the gateways on the hub have vault ${knows.vault} and policy ${knows.policy}: its home was put back, or has not followed yet. No key was handed over. Put the newest vault.json and policy.json there, or unlock it on the host.`,
+      `${gateway} shows vault ${said.knows.vault} and policy ${said.knows.policy}, and ${knows.by ?? "you"} ${knows.by === undefined ? "have" : "says that it has"} vault ${knows.vault} and policy ${knows.policy}: its home was put back, or has not followed yet. No key was handed over. Put the newest vault.json and policy.json there, or unlock it on the host.${knows.by === undefined ? "" : ` If ${knows.by} lies, since somebody owns that host: --despite ${knows.by}`}`,
     );
   }
   if (said.log_id !== log.id || said.frame < log.frame) {

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { UpOptions } from "../operator/run-gateway.ts";
 import type { BaseOptions, OperatorOptions } from "../options.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
-import { addHubOption, type HubOption, isOnHub } from "./hub.ts";
+import { addHubOption, type HubOption, isOnHub, many } from "./hub.ts";
 
 type UnlockOptions = OperatorOptions & {
   readonly first?: boolean;
@@ -43,6 +43,7 @@ export function addGatewayCommands(program: Command, deps: CliDeps): void {
     ),
   )
     .option("--all", "with --hub: all gateways of this vault that wait to be unlocked")
+    .option("--despite <GATEWAY>", "with --hub: do not believe this one which files it follows (repeatable)", many)
     .option("--first", "it was just started by yourself and never unlocked, so it cannot prove itself yet")
     .option("--write-key-file <FILE>", "write a key file for a machine without a person instead")
     .action(async (names: readonly string[], _options, command: Command) => {

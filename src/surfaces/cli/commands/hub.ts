@@ -33,6 +33,7 @@ export function addHubCommands(program: Command, deps: CliDeps): void {
       "--unlock-by-hub",
       "let operators unlock it by way of the hub: it keeps a key outside the sealed state for that",
     )
+    .option("--despite <GATEWAY>", "do not believe this one which signed files it follows (repeatable)", many)
     .action(async (url: string, _options, command: Command) => {
       const { runHubJoin } = await import("../hub/join.ts");
       finish(await runHubJoin(url, optionsOf<OperatorOptions & HubLoginOptions>(command), deps));
@@ -77,7 +78,7 @@ export function addHubCommands(program: Command, deps: CliDeps): void {
   });
 }
 
-function many(value: string, before: readonly string[] = []): readonly string[] {
+export function many(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
 }
 

@@ -1,6 +1,7 @@
 import { openCard } from "../../../hub/card.ts";
 import { BOARD, HUB_SCHEMA, shortBytes, shortText } from "../../../hub/schema.ts";
 import type { Speaker } from "../../../hub/speaker.ts";
+import { type AdoptionStatement, readHubStatement } from "../../../hub/statement.ts";
 import type { Clock } from "../../../kernel/clock.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
@@ -21,6 +22,8 @@ export interface FoundCard {
 export interface FoundOperation {
   readonly speaker: Speaker;
   readonly operation: BoardedOperation;
+  /** The gateway that took over what this one had: it shows what is left of it. */
+  readonly takenBy: string | null;
 }
 
 type Cards = Pick<HubSession, "connection" | "speakers" | "operator">;
@@ -41,7 +44,29 @@ export async function findCards(
 /** Operations that are open on any gateway, as each showed them last. */
 export async function findOperations(session: Cards, warn: (line: string) => void): Promise<readonly FoundOperation[]> {
   const found = await openAll(session, `approval_id = '${BOARD}'`, readBoard, warn);
-  return found.flatMap(({ speaker, content }) => content.map((operation) => ({ speaker, operation })));
+  const takers = await findTakers(session);
+  return found.flatMap(({ speaker, content }) => {
+    const takenBy = takers.get(speaker.gateway) ?? null;
+    return content.map((operation) => ({ speaker, operation, takenBy }));
+  });
+}
+
+/** Of each gateway whose last life was taken over, by whom. What the taker did not sign is not believed. */
+async function findTakers({ connection, speakers }: Cards): Promise<ReadonlyMap<string, string>> {
+  const rows = await connection.ask<{ gateway: string; by: string; statement: string; signature: Buffer }>(
+    `select a.gateway, a.by, ${shortText("a.statement")}, ${shortBytes("a.signature")} from ${HUB_SCHEMA}.adoptions a
+      where a.gateway = any($1) and a.term = (select max(h.term) from ${HUB_SCHEMA}.state_head h where h.gateway = a.gateway)
+      limit ${defaults.hubGateways}`,
+    [speakers.map(({ gateway }) => gateway)],
+  );
+  const takers = new Map<string, string>();
+  for (const { gateway, by, statement: text, signature } of rows) {
+    const taker = speakers.find((one) => one.gateway === by);
+    if (taker === undefined) continue;
+    const said = readHubStatement<AdoptionStatement>({ text, signature }, "gw.hub-adoption/v1", taker.identityKey);
+    if (said?.hub_id === connection.hubId && said.gateway === gateway && said.by === by) takers.set(gateway, by);
+  }
+  return takers;
 }
 
 async function openAll<Content>(

@@ -22,6 +22,8 @@ export interface JoinOptions extends OperatorOptions, HubLoginOptions {
   readonly name?: string;
   readonly group?: readonly string[];
   readonly unlockByHub?: boolean;
+  /** Gateways whose word on what they follow is not believed. */
+  readonly despite?: readonly string[];
 }
 
 /**
@@ -40,7 +42,7 @@ export function runHubJoin(url: string, options: JoinOptions, deps: CliDeps): Pr
       const connection = await connectHub(login, null);
       try {
         const { hubId } = connection;
-        await requireNewest(session, connection, gateway);
+        await requireNewest(session, connection, [gateway, ...(options.despite ?? [])]);
         const joinedAt = await enrol(session, connection, { gateway, logId, identityKey: keys.identity_key, deps });
         const [identityKey, lendingKey] = [keys.identity_key, keys.lending_key].map((key) =>
           Buffer.from(key, "base64url"),
@@ -114,15 +116,15 @@ async function enrol(
 async function requireNewest(
   session: GatewaySession,
   connection: HubConnection & { readonly hubId: string },
-  gateway: string,
+  besides: readonly string[],
 ): Promise<void> {
-  const others = (await findSpeakers(connection, session)).filter((one) => one.gateway !== gateway);
+  const others = (await findSpeakers(connection, session)).filter((one) => !besides.includes(one.gateway));
   const { by, ...most } = await knownToPeers(connection, connection.hubId, others);
   const own = knownTo(session);
   if (most.vault <= own.vault && most.policy <= own.policy) return;
   throw new Denied(
     "gateway_behind",
-    `${by} follows vault ${most.vault} and policy ${most.policy}, and this home has vault ${own.vault} and policy ${own.policy}: what was signed meanwhile would be lost. Nothing was signed. Copy vault.json and policy.json from there once more, or wait until this host has followed (gw status); where ${by} is gone for good: gw hub leave ${by}`,
+    `${by} follows vault ${most.vault} and policy ${most.policy}, and this home has vault ${own.vault} and policy ${own.policy}: what was signed meanwhile would be lost. Nothing was signed. Copy vault.json and policy.json from there once more, or wait until this host has followed (gw status); where ${by} is gone for good: gw hub leave ${by}; where it lies, since somebody owns that host: --despite ${by}`,
   );
 }
 

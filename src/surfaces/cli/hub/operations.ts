@@ -22,7 +22,7 @@ export function runHubOperationList(options: HubOperationOptions, deps: CliDeps)
   const { io } = deps;
   return onHub(options, deps, async (session) => {
     const found = (await findOperations(session, io.err))
-      .filter(({ operation }) => options.all === true || !operation.settled)
+      .filter(({ operation, takenBy }) => options.all === true || (!operation.settled && takenBy === null))
       .sort((one, other) => compareUrgency(one.operation, other.operation));
     if (options.json) io.out(JSON.stringify(found.map(recordOf), null, 2));
     else if (found.length === 0) io.out("No operation is open on any gateway. What has ended: gw activity --hub URL");
@@ -121,10 +121,15 @@ type Shown = readonly [FoundOperation, ...FoundOperation[]];
 
 /** A host that died still shows what another has taken over since: whoever has it answers. */
 async function findShown(session: HubSession, id: string, { io }: CliDeps): Promise<Shown> {
-  const [first, ...others] = (await findOperations(session, io.err)).filter(
-    ({ operation }) => operation.operation_id === id,
-  );
+  const all = (await findOperations(session, io.err)).filter(({ operation }) => operation.operation_id === id);
+  const [first, ...others] = all.filter(({ takenBy }) => takenBy === null);
   if (first !== undefined) return [first, ...others];
+  const [left] = all;
+  if (left !== undefined)
+    throw new Denied(
+      "operation_taken_over",
+      `${showIdentifier(String(left.takenBy))} took over what ${showIdentifier(left.speaker.gateway)} had, and shows no such operation as open: it ended there, or is being brought home. Nothing was signed. See: gw activity --hub URL`,
+    );
   throw new Denied(
     "not_found",
     `${showIdentifier(id)} is not open on a gateway of this hub. See: gw operation list --hub URL`,

@@ -13,7 +13,12 @@ import { recallFleet } from "./memory.ts";
 import { refusalIn, type Said, sayEach } from "./say.ts";
 import { findWaiting, type WaitingGateway } from "./waiting.ts";
 
-export type HubUnlockOptions = OperatorOptions & OnHub & { readonly all?: boolean };
+export type HubUnlockOptions = OperatorOptions &
+  OnHub & {
+    readonly all?: boolean;
+    /** Gateways whose word on what they follow is not believed. */
+    readonly despite?: readonly string[];
+  };
 
 /** What became of one of them. */
 interface Outcome {
@@ -29,7 +34,7 @@ export function runHubUnlock(names: readonly string[], options: HubUnlockOptions
     const { connection, speakers, home } = session;
     const hub = policyInForce(home, home.readVault())?.hub ?? null;
     const seen = recallFleet(deps.vault.stateFolder, connection.hubId);
-    const waiting = await findWaiting(connection, speakers, hub, knownTo(session), seen);
+    const waiting = await findWaiting(connection, speakers, hub, knownTo(session), seen, options.despite);
     const unknown = names.find((name) => !waiting.some(({ gateway }) => gateway === name));
     if (unknown !== undefined) {
       throw new Denied(

@@ -36,10 +36,16 @@ export async function findWaiting(
   hub: HubPolicy | null,
   own: KnownGateway["knows"],
   seen: SeenFleet,
+  despite: readonly string[] = [],
 ): Promise<readonly WaitingGateway[]> {
   // An operator's own copies may be old, and name a host whom somebody else has removed since.
-  const said = await knownToPeers(connection, connection.hubId, speakers);
-  const knows = { vault: Math.max(own.vault, said.vault), policy: Math.max(own.policy, said.policy) };
+  const believed = speakers.filter(({ gateway }) => !despite.includes(gateway));
+  const { by, ...said } = await knownToPeers(connection, connection.hubId, believed);
+  const isNewer = said.vault > own.vault || said.policy > own.policy;
+  const knows = {
+    ...{ vault: Math.max(own.vault, said.vault), policy: Math.max(own.policy, said.policy) },
+    ...(isNewer ? { by } : {}),
+  };
   const known = (
     await Promise.all(speakers.map((speaker) => knowGateway(connection, speaker, hub, knows, seen)))
   ).flat();
