@@ -93,7 +93,7 @@ async function measure(emit: Parameters<Bench["run"]>[0], programs: string): Pro
   const folder = mkdtempSync(join(tmpdir(), "gw-bench-"));
   chmodSync(folder, 0o755);
   const server = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined;
-  const cluster = await makeCluster(programs, folder, server, 120);
+  const cluster = await makeCluster(programs, folder, server, { connections: 120 });
   const names = Array.from({ length: 50 }, (_, index) => `gw${index}`);
   const close: (() => unknown)[] = [];
   try {

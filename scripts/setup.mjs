@@ -20,7 +20,7 @@ const jobs = {
       { command: "/usr/bin/gh", debian: "gh", for: "the test of gh in a box" },
       { command: "/usr/bin/chromium", debian: "chromium", for: "the browser tests" },
       { command: "/usr/bin/bwrap", debian: "bubblewrap", for: "the tests of boxes that it makes" },
-      { command: "/usr/bin/pg_createcluster", debian: "postgresql", for: "the hub tests" },
+      { command: "/usr/bin/pg_createcluster", debian: "postgresql", for: "the hub tests, unless npm has a Postgres," },
     ],
     run: ["scripts/test.ts"],
   },

@@ -5,9 +5,9 @@ import { test } from "node:test";
 
 const root = dirname(import.meta.dirname);
 
-/** Rows of the form `| sentence | \`file\` | title |`. */
+/** Rows of the form `| sentence | \`file\` | title |`, also those of the faults of a fleet. */
 function rows(): readonly { readonly sentence: string; readonly file: string; readonly title: string }[] {
-  const page = readFileSync(join(root, "docs", "conventions.md"), "utf8");
+  const page = ["conventions.md", "fleet.md"].map((name) => readFileSync(join(root, "docs", name), "utf8")).join("\n");
   return [...page.matchAll(/^\| (.+) \| `([^`]+\.test\.ts)` \| (.+) \|$/gm)].map(([, sentence, file, title]) => ({
     sentence: sentence ?? "",
     file: file ?? "",

@@ -1,8 +1,12 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { playFault } from "./hub-faults/faults.ts";
+import { failOver, makeSynchronous, playFault, troubleOf } from "./hub-faults/faults.ts";
 import { type FleetStand, makeFleet } from "./hub-faults/stand.ts";
 import { hubSteps } from "./hub-faults/steps.ts";
 import { standInAccount } from "./ssh-stand.ts";
+import { makeFolder, openPlane, start, until } from "./support/home.ts";
 import { findPostgres } from "./support/postgres.ts";
 
 // Postgres refuses root, and wants its user to have a name.
@@ -22,7 +26,7 @@ after(async () => {
 
 /** Every fault once and every step once; all of them in all of them is `npm run soak -- hub`. */
 const sample: readonly (readonly [fault: string, steps: readonly string[]])[] = [
-  ["cut before the commit", ["the answer to an operator's word", "signed files", "a life of a gateway"]],
+  ["cut before the commit", ["the answer to an operator's word", "signed files"]],
   ["cut after the commit", [...hubSteps.map(({ name }) => name)]],
   ["a crash of the server", ["the end of an effect, in the log"]],
   ["a deadlock", ["the intent of an effect, among what is under way"]],
@@ -32,3 +36,76 @@ const sample: readonly (readonly [fault: string, steps: readonly string[]])[] = 
 
 for (const [fault, steps] of sample)
   for (const step of steps) real(`${fault}, in ${step}`, () => playFault(stand, fault, step));
+
+real(
+  "a database whose clock jumps grants nothing that a limit counts to whom it shows that, and loses nothing",
+  async () => {
+    const { web1, web2, cluster } = stand;
+    let tries = 0;
+    await cluster.sql("create schema odd; grant usage on schema odd to public");
+    await cluster.sql(
+      "create function odd.clock_timestamp() returns timestamptz language sql volatile as $$ select pg_catalog.clock_timestamp() + interval '3 days' $$",
+    );
+    const again = "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'web1'";
+    await cluster.sql("alter role web1 set search_path = odd, pg_catalog");
+    await cluster.sql(again);
+    const refused = await until("it is found", async () => {
+      const told = await stand.change(web1, `jumped${++tries}`);
+      return told.as === "hub_clock_off" && told;
+    });
+    assert.equal(stand.sent(refused.id), 0);
+    await stand.works(web2);
+    await cluster.sql("alter role web1 reset search_path");
+    await cluster.sql(again);
+    await stand.works(web1);
+  },
+);
+
+real("a host whose clock is an hour off sends nothing that a limit counts, until it is set right", async () => {
+  const { web2 } = stand;
+  const setClock = (seconds: number): void => writeFileSync(`${web2.home.folder}.clock`, String(seconds));
+  await stand.kill(web2);
+  setClock(3_600);
+  const program = join(import.meta.dirname, "support", "clock-gateway.ts");
+  const flags = ["--disable-sigusr1", "--disable-warning=ExperimentalWarning"];
+  const env = web2.home.environment();
+  const started = start([process.execPath, ...flags, program, web2.home.folder], { env });
+  await until("it serves", () => started.out().startsWith("ready "), 120_000);
+  await web2.home.must(["unlock", "--first"]);
+  web2.gateway = { ...started, pid: Number((await web2.home.status())["pid"]) };
+  web2.agent.close();
+  web2.agent = openPlane(web2.home.agentSocket);
+  await until("it opens sessions", () =>
+    stand.openSession(web2).then(
+      () => true,
+      () => false,
+    ),
+  );
+  let tries = 0;
+  const refused = await until("it is found", async () => {
+    const told = await stand.change(web2, `skewed${++tries}`);
+    return told.as === "hub_clock_off" && told;
+  });
+  assert.equal(stand.sent(refused.id), 0);
+  setClock(0);
+  await stand.openSession(web2);
+  await stand.works(web2);
+  const verified = await stand.web1.home.run(["audit", "verify", "--hub", stand.url("ada"), "--json"]);
+  assert.equal(verified.code, 0, verified.out);
+});
+
+real("a gateway goes on by itself with the second host of its address", async () => {
+  const { web1, cluster: first } = stand;
+  await first.sql("alter role web1 password 'of-web1'");
+  const second = await makeSynchronous(stand, makeFolder());
+  const password = join(makeFolder(), "password");
+  writeFileSync(password, "of-web1\n", { mode: 0o600 });
+  const url = `postgres://web1@localhost:${first.port},localhost:${second.port}/postgres`;
+  const login = ["--hub-ca", first.caFile, "--hub-password-file", password];
+  await web1.home.must(["hub", "join", url, "--name", "web1", ...login]);
+  const kept = await stand.works(web1);
+  await failOver(stand, second);
+  await stand.works(web1);
+  assert.equal(stand.sent(kept.id), 1);
+  assert.equal(await troubleOf(web1), null);
+});

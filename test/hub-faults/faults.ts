@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { type Members, makeFolder, until } from "../support/home.ts";
+import type { Standby } from "../support/postgres.ts";
 import type { FleetStand, Host } from "./stand.ts";
 import { type HubStep, hubSteps } from "./steps.ts";
 
@@ -51,11 +52,22 @@ const partition = (seconds: number): Fault =>
     },
   );
 
-async function failOver(stand: FleetStand, to: Awaited<ReturnType<FleetStand["cluster"]["standby"]>>): Promise<void> {
+export async function failOver(stand: FleetStand, to: Standby): Promise<void> {
   await stand.cluster.kill();
   await to.promote();
   stand.cluster = to;
   stand.way.lead(to);
+}
+
+/** From then on nothing is acknowledged that the second server does not have. */
+export async function makeSynchronous({ cluster }: FleetStand, folder: string): Promise<Standby> {
+  const second = await cluster.standby(folder);
+  await cluster.sql("alter system set synchronous_standby_names = 'standby'");
+  await cluster.sql("select pg_reload_conf()");
+  await until("it is synchronous", async () => {
+    return (await cluster.sql("select from pg_stat_replication where sync_state = 'sync'")).length === 1;
+  });
+  return second;
 }
 
 export const troubleOf = async ({ home }: Host): Promise<string | null> => {
@@ -85,12 +97,7 @@ export const faults: readonly Fault[] = [
   {
     name: "a synchronous standby is promoted",
     async play(stand, step) {
-      const second = await stand.cluster.standby(makeFolder());
-      await stand.cluster.sql("alter system set synchronous_standby_names = 'standby'");
-      await stand.cluster.sql("select pg_reload_conf()");
-      await until("it is synchronous", async () => {
-        return (await stand.cluster.sql("select from pg_stat_replication where sync_state = 'sync'")).length === 1;
-      });
+      const second = await makeSynchronous(stand, makeFolder());
       const { play } = trapped(
         "",
         "after",

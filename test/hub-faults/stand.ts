@@ -20,7 +20,8 @@ import { type Cluster, makeCluster } from "../support/postgres.ts";
 import { startProvider, type TestProvider } from "../support/provider.ts";
 
 const ACTIONS = ["acme.report.create", "acme.thing.change", "acme.thing.get"];
-const BUDGET = { side_effects: 30 };
+// A caller has few runs open at once: each ends soon by itself.
+const BUDGET = { attempts: 5_000, side_effects: 1_000, duration_seconds: 240 };
 
 export interface Host {
   readonly name: string;
@@ -38,13 +39,14 @@ export interface Told {
 }
 
 /**
- * Two gateways of one vault as real processes, everything shared and before the answer, a limit that counts each effect, and one
+ * Two gateways or more of one vault as real processes, everything shared and before the answer, a limit that counts each effect, and one
  * way to the database that all of them take.
  */
 export interface FleetStand {
   /** The server that takes writes now. */
   cluster: Cluster;
   readonly way: Partition;
+  readonly hosts: readonly Host[];
   readonly web1: Host;
   readonly web2: Host;
   readonly provider: TestProvider;
@@ -52,10 +54,12 @@ export interface FleetStand {
   restart(host: Host): Promise<void>;
   kill(host: Host): Promise<void>;
   change(host: Host, id: string): Promise<Told>;
+  /** Opens a session anew, as its agent does when the one before is spent. */
+  openSession(host: Host): Promise<void>;
   /** How often the provider was asked for it. */
   sent(id: string): number;
-  /** Called when the provider has an effect, before it answers. */
-  onEffect(act: (() => void) | null): void;
+  /** Called when the provider has an effect; it answers when that is through. */
+  onEffect(act: ((id: string) => unknown) | null): void;
   /** From now on the provider takes effects and answers none; what was held so is never answered. */
   hold(holds: boolean): void;
   /** Resolves once an effect of this host is taken by the provider and told as done. */
@@ -63,19 +67,19 @@ export interface FleetStand {
   close(): Promise<void>;
 }
 
-export async function makeFleet(programs: string): Promise<FleetStand> {
+export async function makeFleet(programs: string, more: readonly string[] = []): Promise<FleetStand> {
   const [cluster, provider] = await Promise.all([makeCluster(programs, makeFolder()), startProvider()]);
   const way = await makePartition(cluster);
   const url = (user: string): string => `postgres://${user}@/postgres?host=${way.folder}&port=${cluster.port}`;
   const things = new Map<string, string>();
-  let told: (() => void) | null = null;
+  let told: ((id: string) => unknown) | null = null;
   let holds = false;
   const held: ServerResponse[] = [];
-  provider.answer(({ method, url: path, body }, response) => {
+  provider.answer(async ({ method, url: path, body }, response) => {
     const id = path.slice("/v1/things/".length);
     if (method === "POST") {
       things.set(id, String((JSON.parse(body) as Members)["name"]));
-      told?.();
+      await told?.(id);
       if (holds) return void held.push(response);
     }
     answerJson(response, 200, { id, name: things.get(id) ?? null });
@@ -84,9 +88,9 @@ export async function makeFleet(programs: string): Promise<FleetStand> {
   await first.addCredential("acme-token", provider.origin);
   await first.trustPack("acme", consequentialPack(provider.origin));
   assert.equal((await first.run(["hub", "init", cluster.url("owner")])).code, 0);
-  await cluster.sql(
-    "create role web1 login in role gw_gateway; create role web2 login in role gw_gateway; create role ada login in role gw_operator",
-  );
+  const names = ["web2", ...more];
+  await cluster.sql("create role ada login in role gw_operator");
+  for (const name of ["web1", ...names]) await cluster.sql(`create role ${name} login in role gw_gateway`);
   const begin = async (name: string, home: Home): Promise<Host> => {
     const gateway = await home.up();
     await home.must(["hub", "join", url(name), "--name", name, "--unlock-by-hub"]);
@@ -96,16 +100,21 @@ export async function makeFleet(programs: string): Promise<FleetStand> {
   const web1 = await begin("web1", first);
   await first.must(["hub", "limit", "things", "--counts", "side_effects", "--pack", "acme", "--a-day", "100000"]);
   await first.must(["hub", "set", "--log", "before_answer", "--operations", "shared"]);
-  // Another host of the same vault: its signed files and packs, and nothing else of the first.
-  const second = new Home(makeFolder());
-  mkdirSync(second.folder, { mode: 0o700 });
-  for (const name of ["vault.json", "policy.json", "packs"])
-    cpSync(join(first.folder, name), join(second.folder, name), { recursive: true });
-  const web2 = await begin("web2", second);
-  await until("both have the same policy", async () => {
-    const [one, other] = await Promise.all([first.status(), second.status()]);
-    return one["policy_version"] === other["policy_version"];
-  });
+  const others: Host[] = [];
+  for (const name of names) {
+    // Another host of the same vault: its signed files and packs, and nothing else of the first.
+    const home = new Home(makeFolder());
+    mkdirSync(home.folder, { mode: 0o700 });
+    for (const file of ["vault.json", "policy.json", "packs"])
+      cpSync(join(first.folder, file), join(home.folder, file), { recursive: true });
+    others.push(await begin(name, home));
+    await until("all have the same policy", async () => {
+      const all = await Promise.all([web1, ...others].map((host) => host.home.status()));
+      return new Set(all.map((one) => one["policy_version"])).size === 1;
+    });
+  }
+  const hosts = [web1, ...others];
+  const [web2 = web1] = others;
 
   let counted = 0;
   const openSession = async (host: Host): Promise<void> => {
@@ -117,7 +126,7 @@ export async function makeFleet(programs: string): Promise<FleetStand> {
     return { id, as: outcomeOf(reply), text: reply.text };
   };
   const stand: FleetStand = {
-    ...{ cluster, way, web1, web2, provider, url, change },
+    ...{ cluster, way, hosts, web1, web2, provider, url, openSession, change },
     async restart(host) {
       host.gateway = await host.home.up();
       host.agent.close();
@@ -154,7 +163,7 @@ export async function makeFleet(programs: string): Promise<FleetStand> {
       ),
     async close() {
       for (const response of held) response.destroy();
-      for (const { agent, gateway } of [web1, web2]) {
+      for (const { agent, gateway } of hosts) {
         agent.close();
         await gateway.end();
       }
@@ -163,6 +172,6 @@ export async function makeFleet(programs: string): Promise<FleetStand> {
       await stand.cluster.stop();
     },
   };
-  for (const host of [web1, web2]) await openSession(host);
+  for (const host of hosts) await openSession(host);
   return stand;
 }

@@ -6,18 +6,25 @@ import type { AddressInfo } from "node:net";
 import { createServer as listenOn } from "node:net";
 import { join } from "node:path";
 import pg from "pg";
+import { embeddedPostgres } from "../../scripts/suite/embedded-postgres.ts";
 import { createAuthority } from "../../src/conventions/box/authority.ts";
 import { type Identity, until } from "./home.ts";
 
 const VERSIONS = "/usr/lib/postgresql";
 
-/** Where Debian keeps the newest server's programs; null where there is none. */
+/** Where Debian keeps each server's programs, the newest first, and after them what was fetched of another major. */
+export function everyPostgres(): readonly string[] {
+  const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS) : [];
+  const debian = versions
+    .sort((one, other) => Number(other) - Number(one))
+    .map((version) => join(VERSIONS, version, "bin"))
+    .filter((programs) => existsSync(join(programs, "initdb")));
+  return [...debian, ...[embeddedPostgres()].filter((one) => one !== null)];
+}
+
+/** Null where there is none. */
 export function findPostgres(): string | null {
-  if (!existsSync(VERSIONS)) return null;
-  const found = readdirSync(VERSIONS)
-    .filter((version) => existsSync(join(VERSIONS, version, "bin", "initdb")))
-    .sort((one, other) => Number(other) - Number(one))[0];
-  return found === undefined ? null : join(VERSIONS, found, "bin");
+  return everyPostgres()[0] ?? null;
 }
 
 /** A database server of our own: a socket that trusts its user, and TLS with passwords on loopback. */
@@ -47,7 +54,12 @@ export interface Standby extends Cluster {
 }
 
 /** Postgres refuses root: where a test runs as root, `as` says who the server is. */
-export async function makeCluster(programs: string, folder: string, as?: Identity, connections = 40): Promise<Cluster> {
+export async function makeCluster(
+  programs: string,
+  folder: string,
+  as?: Identity,
+  { connections = 40, fsync = false }: { readonly connections?: number; readonly fsync?: boolean } = {},
+): Promise<Cluster> {
   const data = join(folder, "data");
   if (as !== undefined) {
     chownSync(folder, as.uid, as.gid);
@@ -70,7 +82,7 @@ export async function makeCluster(programs: string, folder: string, as?: Identit
     join(data, "pg_hba.conf"),
     "local all all trust\nlocal replication all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n",
   );
-  return await serve({ programs, folder, caFile, as, connections });
+  return await serve({ programs, folder, caFile, as, connections, fsync });
 }
 
 interface Server {
@@ -79,10 +91,12 @@ interface Server {
   readonly caFile: string;
   readonly as: Identity | undefined;
   readonly connections: number;
+  /** What is measured waits for the disk; what is only tested loses nothing but the machine. */
+  readonly fsync: boolean;
 }
 
 async function serve(made: Server): Promise<Cluster> {
-  const { programs, folder, caFile, as, connections } = made;
+  const { programs, folder, caFile, as, connections, fsync } = made;
   const data = join(folder, "data");
   const port = await freePort();
   const settings = {
@@ -90,7 +104,7 @@ async function serve(made: Server): Promise<Cluster> {
     listen_addresses: "127.0.0.1",
     unix_socket_directories: folder,
     ssl: "on",
-    fsync: "off",
+    fsync: fsync ? "on" : "off",
     shared_buffers: "16MB",
     max_connections: String(connections),
     // Whoever waits for each other is found soon.

@@ -1,0 +1,116 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { findPostgres, makeCluster } from "../test/support/postgres.ts";
+import { type Bench, median } from "./bench.ts";
+import { startApprover } from "./calls/approver.ts";
+import { type BenchHome, makeHome } from "./calls/home.ts";
+
+const here = join(import.meta.dirname, "calls");
+const root = join(import.meta.dirname, "..");
+const [SECONDS, WARM_SECONDS, ROUNDS] = [3, 6, 3];
+const run = promisify(execFile);
+
+interface Load {
+  readonly rate: number;
+  readonly cpuUs: number;
+  readonly p50: number;
+}
+
+/** A gateway that stands alone, and one that shares on a hub what it has under way, in turns of one run. */
+async function measure(emit: Parameters<Bench["run"]>[0], programs: string): Promise<void> {
+  const children: ChildProcess[] = [];
+  const close: (() => unknown)[] = [];
+  const approvers: ReturnType<typeof startApprover>[] = [];
+  const start = (args: readonly string[]): ChildProcess => {
+    const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", ...args], {
+      stdio: ["ignore", "pipe", "inherit", "ipc"],
+    });
+    children.push(child);
+    return child;
+  };
+  const up = async ({ folder, keyFile }: BenchHome): Promise<ChildProcess> => {
+    const flags = ["--disable-sigusr1", "--clear-free-memory", join(root, "src/programs/gateway.ts")];
+    const gateway = start([...flags, folder, "--key-file", keyFile]);
+    await firstLine(gateway);
+    return gateway;
+  };
+  const folder = mkdtempSync(join(tmpdir(), "gw-bench-"));
+  chmodSync(folder, 0o755);
+  const server = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined;
+  const cluster = await makeCluster(programs, folder, server, { fsync: true });
+  close.push(() => rmSync(folder, { recursive: true, force: true }));
+  close.push(() => cluster.stop());
+  try {
+    const origin = `http://127.0.0.1:${await firstLine(start([join(here, "provider.ts")]))}`;
+    const homes = [await makeHome(origin), await makeHome(origin)] as const;
+    close.push(...homes.map((home) => home.remove));
+    const [alone, joined] = homes;
+    const gateways = [await up(alone), await up(joined)] as const;
+    const gw = (...args: readonly string[]) =>
+      run(join(root, "bin/gw"), [...args, "--home", joined.folder], {
+        env: { ...process.env, XDG_STATE_HOME: join(joined.folder, "../state") },
+      });
+    await gw("hub", "init", cluster.url("owner"));
+    await cluster.sql("create role web1 login in role gw_gateway");
+    const operator = ["--passphrase-file", joined.passphraseFile];
+    await gw("hub", "join", cluster.url("web1"), "--name", "web1", ...operator);
+    await gw("hub", "set", "--operations", "shared", ...operator);
+    approvers.push(...homes.map((home) => startApprover(home)));
+
+    for (const what of ["reads", "side effects"] as const) {
+      const effects = what === "side effects";
+      const turn = async (concurrency: number, seconds: number): Promise<readonly [Load, Load]> => {
+        const loads = [];
+        for (const [at, { folder: home }] of homes.entries())
+          loads.push(await load(join(home, "agent.sock"), gateways[at], { concurrency, effects, seconds }));
+        return loads as [Load, Load];
+      };
+      await turn(64, WARM_SECONDS);
+      for (const concurrency of [1, 64]) {
+        const rounds: (readonly [Load, Load])[] = [];
+        for (let round = 0; round < ROUNDS; round++) rounds.push(await turn(concurrency, SECONDS));
+        const of = (at: 0 | 1, value: keyof Load): number => median(rounds.map((one) => one[at][value]));
+        const rows = [
+          ["per second", "rate", "1/s"],
+          ["median", "p50", "ms"],
+          ["processor time of one", "cpuUs", "µs"],
+        ] as const;
+        for (const [name, value, unit] of rows)
+          emit({
+            case: `${what} with a hub, ${name}, ${concurrency} callers`,
+            ...{ value: of(1, value), unit, beside: `without: ${of(0, value).toFixed(2)} ${unit}` },
+            ratio: of(1, value) / of(0, value),
+          });
+      }
+    }
+  } finally {
+    for (const one of approvers) await one.stop();
+    for (const child of children) child.kill("SIGTERM");
+    for (const one of close.reverse()) await one();
+  }
+}
+
+async function load(socketPath: string, server: ChildProcess | undefined, how: object): Promise<Load> {
+  const job = JSON.stringify({ target: { socketPath }, ...how, gateway: true, pid: server?.pid ?? null });
+  const { stdout } = await run(process.execPath, [join(here, "load.ts"), job]);
+  return JSON.parse(stdout) as Load;
+}
+
+function firstLine(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    child.stdout?.once("data", (chunk: Buffer) => resolve(chunk.toString("utf8").split("\n")[0] ?? ""));
+    child.once("exit", (code) => reject(new Error(`a bench process ended with ${code}`)));
+  });
+}
+
+export const bench: Bench = {
+  name: "hub",
+  async run(emit) {
+    const programs = findPostgres();
+    if (programs === null) console.error("hub: there is no Postgres; nothing was measured");
+    else await measure(emit, programs);
+  },
+};
