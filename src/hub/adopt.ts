@@ -102,7 +102,9 @@ export async function adoptTerm(connection: HubConnection, by: Adopting, gateway
     const who = other?.by ?? "Another gateway";
     throw new Denied(
       "operation_taken_over",
-      `${who} has taken that over already. If ${who} is gone too, take over what it had: gw operation adopt ${other?.by ?? "NAME"}`,
+      who === by.gateway
+        ? "This gateway has taken that over already. See gw operation list"
+        : `${who} has taken that over already. If ${who} is gone too, take over what it had: gw operation adopt ${other?.by ?? "NAME"}`,
     );
   }
   return adopted;

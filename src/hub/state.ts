@@ -102,6 +102,7 @@ export function startState(parts: StateParts): StateKeeper {
   let trouble: Denied | null = null;
   let closed = false;
   let woken = new AbortController();
+  let hurried = new AbortController();
   let current: HubConnection | null = null;
   const remembered = parts.recall();
 
@@ -311,6 +312,12 @@ export function startState(parts: StateParts): StateKeeper {
     return { operations, deployments, minted };
   }
 
+  /** What nobody waits for goes along with what somebody waits for, if that comes soon: else it would make them wait. */
+  function gather(): Promise<void> {
+    hurried = new AbortController();
+    return sleep.sleep(defaults.hubStateGatherMs, hurried.signal);
+  }
+
   async function work(connection: HubConnection, lost: AbortSignal): Promise<void> {
     await agree(connection);
     await bringHome(connection);
@@ -321,6 +328,7 @@ export function startState(parts: StateParts): StateKeeper {
       if (lost.aborted) throw new Denied("hub_unreachable", "The connection to the hub's database was lost.");
       trouble = null;
       touchEnded();
+      if (queue.length === 0 && dirty.size > 0) await gather();
       const word = nextWord();
       if (word !== null) {
         await say(connection, word);
@@ -378,6 +386,7 @@ export function startState(parts: StateParts): StateKeeper {
         };
         queue.push(waiting);
         woken.abort();
+        hurried.abort();
         void sleep.sleep(defaults.hubWaitMs, stop.signal).then(() => {
           if (stop.signal.aborted) return;
           queue = queue.filter((one) => one !== waiting);
@@ -402,6 +411,7 @@ export function startState(parts: StateParts): StateKeeper {
     close(then) {
       closed = true;
       woken.abort();
+      hurried.abort();
       refuse(away());
       void current?.close();
       if (then === "withdraw") void withdraw(parts).catch(() => undefined);

@@ -468,6 +468,8 @@ export const defaults = {
   hubAgainMs: 250,
   /** How far the database's clock and ours may be apart where both have to agree on the day. */
   hubClockMs: 120_000,
+  /** How long what nobody waits for waits for something that somebody does, to be one word with it. */
+  hubStateGatherMs: 25,
   /** How many sends are counted together, how long after a lost race one waits at most, and how many days are kept. */
   hubLimitBatch: 256,
   hubLimitSpreadMs: 16,

@@ -53,6 +53,11 @@ export interface Standby extends Cluster {
   promote(): Promise<void>;
 }
 
+const ends = new Set<() => unknown>();
+process.once("exit", () => {
+  for (const end of ends) end();
+});
+
 /** Postgres refuses root: where a test runs as root, `as` says who the server is. */
 export async function makeCluster(
   programs: string,
@@ -208,7 +213,7 @@ async function serve(made: Server): Promise<Cluster> {
     };
   }
 
-  process.once("exit", () => server?.kill("SIGKILL"));
+  ends.add(() => server?.kill("SIGKILL"));
   await start();
   return {
     folder,
