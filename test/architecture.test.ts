@@ -223,6 +223,28 @@ test("the demo is at the edge: only the program that plays it imports it", () =>
   assert.deepEqual(users, ["programs/gw.ts"]);
 });
 
+test("docs/architecture.md names every room, and no room that is not there", () => {
+  const page = readFileSync(join(root, "docs", "architecture.md"), "utf8");
+  const folders = readdirSync(src, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => relative(src, join(entry.parentPath, entry.name)));
+  const two = folders.filter((folder) => folder.split("/").length <= 2);
+  const listing = page.slice(page.indexOf("```\n") + 4, page.lastIndexOf("```\n"));
+  const quoted = [...page.matchAll(/`([^`\n]+)`/g)].map(([, text = ""]) => text);
+  const named = new Set([listing, ...quoted].join(" ").match(/[a-z][a-z-]*/g));
+  assert.deepEqual(
+    two.filter((folder) => !named.has(folder.split("/").at(-1) ?? "")),
+    [],
+  );
+  const rooms = [...listing.matchAll(/(?<=^|[\s(])([a-z][a-z-]*)\/(?=\s|$)/gm)].map(([, name = ""]) => name);
+  const outside = ["src", "packages", "packs", "docs", "test", "bench", "scripts"];
+  const names = new Set([...folders.map((folder) => folder.split("/").at(-1) ?? ""), ...outside]);
+  assert.deepEqual(
+    rooms.filter((name) => !names.has(name)),
+    [],
+  );
+});
+
 test("no folder or file is a drawer for anything", () => {
   const drawers = /(^|\/)(utils?|helpers?|common|shared|misc|service|manager)(\.ts|\/)/;
   assert.deepEqual(

@@ -9,7 +9,7 @@ import { makeScratch, type Scratch } from "./scratch.ts";
 
 /** A change that loops for ever is noticed as well: by then the tests would have ended many times over, on however busy a machine. */
 const LEAST_MS = 60_000;
-const TIMES_AS_LONG = 10;
+const TIMES_AS_LONG = 5;
 
 export interface RoomOptions {
   /** Below `src`, such as `conventions/plan`. */
@@ -22,6 +22,12 @@ export interface RoomOptions {
 
 interface Tried extends Change {
   readonly file: string;
+}
+
+/** Tests that run in one process, and how long they may take. */
+interface Group {
+  readonly tests: readonly string[];
+  readonly mostMs: number;
 }
 
 /** Tries small changes of a room's sources, one at a time, and prints those that no test notices. True where there are none. */
@@ -38,16 +44,18 @@ export async function runRoom(root: string, { room, most, tests }: RoomOptions):
   const chosen = all.sort((a, b) => (lot(a) < lot(b) ? -1 : 1)).slice(0, most);
   const scratches = Array.from({ length: availableParallelism() }, () => makeScratch(root));
   try {
-    const startMs = performance.now();
-    for (const group of held)
-      if (await isNoticed(scratches[0] as Scratch, group, 0))
-        throw new Error(`${room}: its tests fail with nothing changed: ${group.join(" ")}`);
-    const mostMs = Math.max(LEAST_MS, TIMES_AS_LONG * (performance.now() - startMs));
+    const groups: Group[] = [];
+    for (const tests of held) {
+      const startMs = performance.now();
+      if (await isNoticed(scratches[0] as Scratch, { tests, mostMs: 0 }))
+        throw new Error(`${room}: its tests fail with nothing changed: ${tests.join(" ")}`);
+      groups.push({ tests, mostMs: Math.max(LEAST_MS, TIMES_AS_LONG * (performance.now() - startMs)) });
+    }
     const survivors: Tried[] = [];
     const queue = [...chosen];
     const work = async (scratch: Scratch): Promise<void> => {
       for (let next = queue.pop(); next !== undefined; next = queue.pop())
-        if (!(await isNoticedIn(scratch, next, held, mostMs))) survivors.push(next);
+        if (!(await isNoticedIn(scratch, next, groups))) survivors.push(next);
     };
     await Promise.all(scratches.map(work));
     for (const { file, line, says } of survivors.sort((a, b) => a.file.localeCompare(b.file) || a.line - b.line))
@@ -64,14 +72,13 @@ export async function runRoom(root: string, { room, most, tests }: RoomOptions):
 async function isNoticedIn(
   scratch: Scratch,
   { file, start, end, becomes }: Tried,
-  held: readonly (readonly string[])[],
-  mostMs: number,
+  groups: readonly Group[],
 ): Promise<boolean> {
   const path = join(scratch.folder, file);
   const source = readFileSync(path, "utf8");
   writeFileSync(path, source.slice(0, start) + becomes + source.slice(end));
   try {
-    for (const tests of held) if (await isNoticed(scratch, tests, mostMs)) return true;
+    for (const group of groups) if (await isNoticed(scratch, group)) return true;
     return false;
   } finally {
     writeFileSync(path, source);
@@ -79,7 +86,7 @@ async function isNoticedIn(
 }
 
 /** Whether a test fails, or is not done after `mostMs`; 0 for as long as it takes. */
-function isNoticed({ folder }: Scratch, tests: readonly string[], mostMs: number): Promise<boolean> {
+function isNoticed({ folder }: Scratch, { tests, mostMs }: Group): Promise<boolean> {
   const how = ["--disable-warning=ExperimentalWarning", "--max-old-space-size=1024", "--test", "--test-isolation=none"];
   const argv = [...how, `--import=${join(folder, "scripts", "suite", "cheap-kdf.ts")}`, "--test-force-exit", ...tests];
   const child = spawn(process.execPath, argv, {
