@@ -170,6 +170,14 @@ describe("the log's older segments are moved away, and the log goes on", { ...as
     const archive = join(makeFolder(), "archive");
     const env = { ...twin.environment(), XDG_STATE_HOME: `${twin.folder}-bob` };
     const bobs = ["--operator", "bob", "--passphrase-file", file];
+    const read = async (whose: readonly string[]) => (await twin.run(["audit", "export", ...whose], { env })).out;
+    const adas = ["--operator", "ada", "--passphrase-file", twin.passphraseFile];
+    const all = await read(adas);
+    assert.notEqual(await read(bobs), all, "what was written before he came is closed to him");
+    const stranger = await twin.operator(["audit", "share", "eve", "--operator", "ada"]);
+    assert.equal(stranger.code, 1, stranger.out);
+    await twin.must(["audit", "share", "bob", "--operator", "ada"]);
+    assert.equal(await read(bobs), all, "and open once somebody who reads it shares it");
     const done = await twin.run(["audit", "archive", archive, "--before", TOMORROW, ...bobs], { env });
     assert.equal(done.code, 0, done.err);
     await twin.must(["operator", "remove", "bob", "--operator", "ada"]);

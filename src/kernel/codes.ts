@@ -1254,7 +1254,7 @@ export const codes = {
   log_unreadable: {
     status: 403,
     means: "The key does not open the audit log, or a part of it.",
-    mend: "Use the reading key of an audit recipient; a later recipient needs rewrapped seeds for older segments.",
+    mend: "Use the keys of an operator who could read when it was written, or have one of them run: gw audit share NAME.",
   },
   // The hub: a database that joins gateways and is trusted with nothing but being there
   hub_unreachable: {

@@ -1,14 +1,18 @@
 import { join } from "node:path";
 import { readLogId } from "../../../audit/read/marks.ts";
+import { rewrapSeeds } from "../../../audit/read/rewrap.ts";
+import { counted } from "../../../kernel/display.ts";
+import { Denied } from "../../../kernel/failure.ts";
 import type { VaultHome } from "../../../vault/files/home.ts";
 import { publicKeyOf } from "../../../vault/keys.ts";
+import { findSlot } from "../../../vault/operator.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
-import type { Exit } from "../io.ts";
+import { type Exit, exits } from "../io.ts";
 import { runPackSuggest, type SuggestOptions } from "../learn/suggest.ts";
 import type { OperatorOptions } from "../options.ts";
 import { seenOf } from "../vault/seen.ts";
-import { type ReaderSession, withOperator, withReader } from "../vault/session.ts";
+import { type ReaderSession, say, withOperator, withReader } from "../vault/session.ts";
 import type { Signers } from "./check-hand.ts";
 import { checkpointHome, runAuditCheckpoint, tellCheckpoint } from "./checkpoint.ts";
 import { runAuditExport } from "./export.ts";
@@ -82,6 +86,24 @@ export function runCheckpointCommand(options: OperatorOptions & LogOption, deps:
         return await runAuditCheckpoint(asked, session.operator.approver.key, deps.io);
       }
       return tellCheckpoint(await checkpointHome(session, logOf(options), deps.vault), json, deps.io);
+    }),
+  );
+}
+
+/** `gw audit share`: an operator who came later gets the seeds of the segments before, from one who reads them. */
+export function runShareCommand(name: string, options: OperatorOptions & LogOption, deps: CliDeps): Promise<Exit> {
+  return answering(deps.io, () =>
+    withOperator(options, deps.io, deps.vault, async ({ home, operator }) => {
+      const vault = home.readVault();
+      const { readingKey } = findSlot(vault, name).keys;
+      const { auditRecipients } = home.readPolicy(vault);
+      if (auditRecipients.length > 0 && !auditRecipients.some(({ publicKey }) => publicKey.equals(readingKey)))
+        throw new Denied("value_not_allowed", `Signed policy says who reads the log, and ${name} is not among them.`);
+      const log = logOf(options);
+      const segments = rewrapSeeds(log, operator.readingKey, publicKeyOf("x25519", readingKey), deps.random);
+      const line = `${name} can read ${counted(segments.length, "segment")} of ${log} from before they came. Who has read cannot be made to forget.`;
+      say(deps.io, options.json, { operator: name, log, segments }, line);
+      return exits.done;
     }),
   );
 }

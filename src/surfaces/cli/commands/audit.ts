@@ -68,6 +68,17 @@ export function addAuditCommands(program: Command, deps: CliDeps): void {
     });
   addOperatorCommand(
     audit,
+    "share <NAME>",
+    "let an operator who came later read the older segments too",
+    "gw audit share bob",
+  )
+    .option("--log <DIR>", "the log folder, such as an archive; the home's own without it")
+    .action(async (name: string, _options, command: Command) => {
+      const { runShareCommand } = await import("../audit/commands.ts");
+      finish(await runShareCommand(name, optionsOf<OperatorOptions & { readonly log?: string }>(command), deps));
+    });
+  addOperatorCommand(
+    audit,
     "export",
     "the whole log as JSON lines, redacted by the class of each field",
     "gw audit export > log.jsonl",
