@@ -671,7 +671,11 @@ test("what was seen before the cut is told as moved away, what was seen at it or
   const { frame, link, timeSeconds } = cut.sealed;
   const at = { logId: cut.logId, seals: cut.seals, root: tree.root(), frame, link, timeSeconds };
   const by = (checkpoint: typeof at) => verify(folder, { checkpoint: signCheckpoint(checkpoint, keys.approver) });
-  assert.deepEqual([(await by(at)).verdict, (await by(at)).checkpoint?.held], ["intact", true]);
+  const there = await by(at);
+  assert.deepEqual(
+    [there.verdict, there.checkpoint?.held, codesOf(there).includes("checkpoint_archived")],
+    ["intact", true, false],
+  );
   for (const other of [{ root: Buffer.alloc(32) }, { frame: frame + 1 }, { link: "0".repeat(64) }])
     assert.equal((await by({ ...at, ...other })).firstBreach?.code, "checkpoint_mismatch", Object.keys(other).join());
   const moved = await by({ ...at, seals: cut.seals - 1 });
@@ -701,6 +705,37 @@ test("what was checked before is not looked at again, unless something below it 
   assert.equal((await verify(folder, { from: cut })).verdict, "not_intact");
   const other = (await verify(twin, { cutAt: "newest" })).cut;
   assert.equal((await verify(large, { from: other })).verdict, "not_intact");
+});
+
+test("a report of a whole log has each process's part to its end, and a clean one leaves nothing open", async () => {
+  const { eras, head, largestUnsealed, sealed } = await verify(large);
+  assert.deepEqual(
+    eras.map(({ firstSegment, lastSegment, reason }) => [firstSegment, lastSegment, reason]),
+    [
+      [1, 2, "genesis"],
+      [3, 3, "boot"],
+      [4, 4, "crash"],
+    ],
+  );
+  for (const [index, era] of eras.entries())
+    assert.equal(era.lastFrame, (eras[index + 1]?.firstFrame ?? (head?.frame ?? 0) + 1) - 1);
+  assert.ok(sealed !== null && largestUnsealed > 1 && largestUnsealed < sealed.frame, String(largestUnsealed));
+  assert.deepEqual(codesOf(await verify(small)), []);
+});
+
+test("re-chained: a segment that begins with another frame than its OPEN is found as that", async () => {
+  const folder = copyFolder(large);
+  edit(folder, 4, ({ pieces }) => void pieces.splice(indexOf(pieces, OPEN, 0), 1));
+  rechain(folder);
+  assert.equal((await verify(folder)).firstBreach?.code, "frame_misplaced");
+});
+
+test("a torn end that nobody declared is a breach, unless the cut that is asked for declares it", async () => {
+  const folder = copyFolder(large);
+  unlinkSync(pathOf(folder, 4));
+  assert.equal((await verify(folder)).firstBreach?.code, "tail_undeclared");
+  const declared = await verify(folder, { cutAt: 4 });
+  assert.deepEqual([declared.verdict, declared.cut?.segment, (declared.cut?.tailLength ?? 0) > 0], ["intact", 4, true]);
 });
 
 test("the attacks ran on logs whose segments this test can take apart", () => {

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { VerifyReport } from "./report.ts";
+import { describeReport } from "./words.ts";
+
+const report: VerifyReport = {
+  verdict: "intact",
+  exit: 0,
+  logId: "00",
+  segments: 1,
+  frames: 5,
+  bytes: 500,
+  sealed: { segment: 1, frame: 4, link: "11", timeSeconds: 1_750_000_000, seals: 2 },
+  head: { segment: 1, frame: 4, link: "11" },
+  root: "22",
+  firstBreach: null,
+  breaches: [],
+  notices: [],
+  eras: [],
+  uncleanEnds: [],
+  attestations: [],
+  hands: [],
+  operatorsPinned: true,
+  largestUnsealed: 3,
+  checkpoint: { seals: 2, signed: true, held: true },
+  heads: [{ frame: 3, held: true }],
+  cut: null,
+  begins: { segment: 1, frame: 0 },
+  trouble: null,
+};
+const says = (change: Partial<VerifyReport>): string => describeReport({ ...report, ...change }).join("\n");
+
+test("a person reads whether the log extends what they kept, as the report has it", () => {
+  assert.match(says({}), /^The log extends the checkpoint of 2 seals, signed by a pinned operator\.$/m);
+  assert.match(says({}), /^The log extends the head seen at frame 3\.$/m);
+  const held = { seals: 2, signed: false, held: false };
+  assert.match(
+    says({ checkpoint: held }),
+    /^The log does not extend the checkpoint .* which no pinned operator signed\.$/m,
+  );
+  assert.match(says({ checkpoint: held, operatorsPinned: false }), /whose signature was not checked/);
+  assert.match(says({ heads: [{ frame: 3, held: false }] }), /^The log does not extend the head seen at frame 3\.$/m);
+});
+
+test("what no log can prove is said where it applies, and only there", () => {
+  const [unpinned, unseen] = [/No operator was pinned/, /Without a checkpoint or a remembered head/];
+  assert.doesNotMatch(says({}), unpinned);
+  assert.match(says({ operatorsPinned: false }), unpinned);
+  assert.doesNotMatch(says({ checkpoint: null }), unseen);
+  assert.doesNotMatch(says({ heads: [] }), unseen);
+  assert.match(says({ checkpoint: null, heads: [] }), unseen);
+  assert.match(says({}), /No log can prove that an event which never reached it did not happen/);
+});
+
+test("a note stands with its detail where it has one, and nobody's text acts on the terminal", () => {
+  const at = { segment: 1, file: "x", offset: 0, frame: 4 };
+  assert.match(
+    says({ notices: [{ ...at, code: "cut", detail: "ada\u001b[2J" }] }),
+    /by the operator who signed it \(ada\\u\{1b\}\[2J\)\.$/m,
+  );
+  assert.match(says({ notices: [{ ...at, code: "writer_live", detail: "" }] }), /may be in motion\.$/m);
+});
