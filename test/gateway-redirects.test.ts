@@ -62,7 +62,11 @@ provider:
   auth: { scheme: bearer }
   network: private
   redirects: { origins: [], others: ask }
-actions:${write("role.apply", "needs: { approval: session }")}${write("role.ticketed", "needs: { ticket: true }")}
+actions:
+  role.list:
+    effect: read
+    request: { method: GET, path: "/v1/teams/{team}/roles" }
+    input: { team: { in: path, type: string }, of: { in: query, type: string } }${write("role.apply", "needs: { approval: session }")}${write("role.ticketed", "needs: { ticket: true }")}
 `;
   bench = await startBench(pack, {
     folder,
@@ -189,4 +193,33 @@ test("a call that was killed between two sends is recovered from its claim alone
   const operation = bench.gateway.operations.get(String(refusal.extra["operation_id"]) as OperationId);
   assert.deepEqual([operation.state, operation.action], ["create_unknown", PLAIN]);
   assert.deepEqual(sent(), ["POST /v1/roles/7"]);
+});
+
+test("a redirect within the action's own path goes where a person let its arguments go, and elsewhere needs a card", async () => {
+  const one = (input: string, value: string) =>
+    ({ action: "acme.role.list", kind: "one_of", input, values: [value] }) as const;
+  for (const [where, location, sends] of [
+    [[], "/v1/teams/b/roles?of=y", 2],
+    [[one("team", "a")], "/v1/teams/a/roles?of=y", 2],
+    [[one("team", "a")], "/v1/teams/b/roles?of=x", 1],
+    [[one("of", "x")], "/v1/teams/b/roles?of=x", 2],
+    [[one("of", "x")], "/v1/teams/a/roles?of=y", 1],
+  ] as const) {
+    const before = provider.received.length;
+    provider.answer(({ url }, response) => {
+      if (provider.received.length > before + 1) response.writeHead(200, { "content-type": "application/json" }).end("{}");
+      else response.writeHead(url === "/v1/teams/a/roles?of=x" ? 302 : 500, { location }).end();
+    });
+    const narrowed = await bench.openRun(caller, ["acme.role.list"]);
+    await bench.approve({ actions: null, request_bytes: null, budget: null, where });
+    await narrowed.admission?.session;
+    const input = { team: "a", of: "x" };
+    const listing = bench.gateway.startCall(caller, narrowed.id, { action: "acme.role.list", input }).done;
+    if (sends === 1) {
+      assert.equal((await bench.waiting()).mode, "redirect");
+      await bench.deny("not there");
+    }
+    assert.equal((await listing).outcome, sends === 1 ? "error" : "success", JSON.stringify({ where, location }));
+    assert.equal(provider.received.length, before + sends);
+  }
 });

@@ -4,12 +4,14 @@ import { afterEach, beforeEach, test } from "node:test";
 import { jwtVerify } from "jose";
 import { attemptsRemaining } from "../src/conventions/budget/budget.ts";
 import type { CallResult } from "../src/conventions/outcome/result.ts";
+import { signContext } from "../src/conventions/ticket/sign.ts";
 import type { Run } from "../src/gateway/run/run.ts";
-import type { Denied } from "../src/kernel/failure.ts";
+import { isoTime } from "../src/kernel/clock.ts";
+import { Denied } from "../src/kernel/failure.ts";
 import { makeDpopKey } from "../src/vault/token/dpop.ts";
 import type { TokenExchange } from "../src/vault/token/exchange.ts";
 import { scriptedCaller } from "./support/caller.ts";
-import { type Bench, type BenchOptions, denies, startBench } from "./support/gateway.ts";
+import { type Bench, type BenchOptions, denies, operatorKeys, startBench } from "./support/gateway.ts";
 import { type Received, startProvider, type TestProvider } from "./support/provider.ts";
 
 /** Tokens that the gateway gets in exchange for a credential, with whatever a token endpoint may answer. */
@@ -86,6 +88,11 @@ actions:
     effect: write
     request: { method: POST, path: /issues, body: application/json }
     input: { title: { in: body, type: string } }
+  issue.close:
+    effect: write
+    needs: { ticket: true }
+    request: { method: POST, path: /issues/7/close, body: application/json }
+    input: { why: { in: body, type: string } }
 `;
 }
 
@@ -284,6 +291,66 @@ test("nothing of a session leaves that is revoked while its token is got", async
   await assert.rejects(write(run), denies("session_ended"));
   assert.equal(endpoint.received.length, 1);
   assert.deepEqual(api.received, []);
+});
+
+test("a ticket that ends while the token is got lets nothing leave", async () => {
+  await begin();
+  const run = await bench.openRun(caller, ["acme.issue.close"]);
+  await bench.approve();
+  await run.admission?.session;
+  const nowMs = bench.time.clock.wallMs();
+  const context = {
+    ticket_ref: "jira:OPS-17",
+    allowed_targets: [`${api.origin}/issues/7/close?why=done`],
+    allowed_operations: ["acme.issue.close"],
+    expires_at: isoTime(nowMs + 10_000),
+    issued_for_run: run.id,
+    issuer: "ada",
+    issued_at: isoTime(nowMs),
+    observed_state: "in progress",
+  };
+  await bench.gateway.attachTicket(run.id, await signContext(context, { keyId: "k1", key: operatorKeys.privateKey }));
+  endpoint.answer(async (_request, response) => {
+    await bench.time.advance(11_000);
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(JSON.stringify({ access_token: "token-number-1", token_type: "Bearer", expires_in: 600 }));
+  });
+  const input = { why: "done" };
+  const closing = bench.gateway.startCall(caller, run.id, { action: "acme.issue.close", input }).done;
+  await assert.rejects(closing, denies("ticket_expired"));
+  assert.equal(endpoint.received.length, 1);
+  assert.deepEqual(api.received, []);
+});
+
+test("a limit of the fleet on the credential counts each exchange, and refuses one before it leaves", async () => {
+  const counted: string[] = [];
+  let givenBack = 0;
+  let full = false;
+  options = { exchanged: { "acme-app": { version: 1, exchange: exchangeWith(), secret: CLIENT_SECRET } } };
+  bench = await startBench(packText(), {
+    ...options,
+    hub: {
+      admit: () => undefined,
+      beforeSend: () => Promise.resolve(),
+      beforeAnswer: () => Promise.resolve(),
+      async count({ pack, credential, grant, sideEffect, cents }) {
+        if (full) throw new Denied("fleet_limit_reached", "the limit is reached");
+        counted.push(`${pack || "exchange"} ${credential} ${grant} ${sideEffect} ${cents}`);
+        return { settle: () => undefined, giveBack: () => void givenBack++ };
+      },
+    },
+  });
+  bench.credentials.set("acme-app", { eachUse: false, disabled: false, origin: api.origin });
+  const run = await openRun();
+  await read(run);
+  await read(run);
+  const [exchange, call] = ["exchange acme-app null false 0", "acme acme-app null false 0"];
+  assert.deepEqual(counted, [exchange, call, call]);
+  await bench.time.advance(600_000);
+  full = true;
+  await assert.rejects(read(await openRun()), denies("fleet_limit_reached"));
+  assert.equal(endpoint.received.length, 1);
+  assert.equal(givenBack, 0);
 });
 
 test("less than was asked for is told, and the token is used", async () => {

@@ -1,9 +1,9 @@
 import { isLoopbackHost, type Origin, originOf } from "./origin.ts";
 
 export interface RedirectRules {
-  /** The provider's own origin, and whether a path there is one of the action's own template. */
+  /** The provider's own origin, and whether an address there is one that was approved with the action. */
   readonly own: Origin;
-  readonly isOwnPath: (path: string) => boolean;
+  readonly isOwnPath: (path: string, query: string) => boolean;
   /** What has a side effect is never sent on without a card of its own. */
   readonly sideEffect: boolean;
   /** Where a redirect may lead: the provider's own origin and those that the pack or a person approved. */
@@ -76,7 +76,7 @@ export function decideRedirect(answer: RedirectAnswer, rules: RedirectRules): Re
   // A person may approve another destination, but a credential never goes where it is not bound.
   const travels = listed && rules.credentialOrigins.includes(origin);
   const credential = travels ? "keep" : "strip";
-  const beyond = reasonBeyond(origin, target.pathname, listed, rules);
+  const beyond = reasonBeyond(target, origin, listed, rules);
   if (beyond !== null) {
     if (rules.others === "refuse") return refuse(beyond);
     return { kind: "ask", target: { url: target.href, origin, ...changed, credential } };
@@ -86,10 +86,10 @@ export function decideRedirect(answer: RedirectAnswer, rules: RedirectRules): Re
 }
 
 /** Why nobody agreed to this yet: what the definition describes is what was approved, and no other write or read. */
-function reasonBeyond(origin: Origin, path: string, listed: boolean, rules: RedirectRules): RedirectRefusal | null {
+function reasonBeyond(target: URL, origin: Origin, listed: boolean, rules: RedirectRules): RedirectRefusal | null {
   if (!listed) return "origin_not_approved";
   if (rules.sideEffect) return "side_effect";
-  return origin === rules.own && !rules.isOwnPath(path) ? "path_not_approved" : null;
+  return origin === rules.own && !rules.isOwnPath(target.pathname, target.search) ? "path_not_approved" : null;
 }
 
 /**

@@ -33,17 +33,21 @@ import { type Attempted, type Beside, type Claim, type CustodySending, isPreview
 export async function attempt(core: AttemptNeeds, sending: Sending | CustodySending): Promise<Attempted> {
   const { run, outbound } = sending;
   requireStill(core, sending);
-  const ticket = sending.custody === undefined ? requireTicketStill(core, sending) : null;
+  requireTicket(core, sending);
   const claim = claimFor(sending);
   // The allowance of an operation is for its reads: what is got for them is not paid from it.
   if (sending.custody !== undefined) await core.tokens.ready(sending);
   const { reservation, timeoutMs: grantedMs, cents } = await reserve(core, sending, () => payerRows(core, sending));
-  const still = (): void => requireStill(core, sending);
+  /** Once more after every wait: for a token, and for the hub. */
+  const still = (): void => {
+    requireStill(core, sending);
+    requireTicket(core, sending);
+  };
   const timeoutMs =
     sending.custody === undefined ? await makeReady(core, sending, reservation, grantedMs, still) : grantedMs;
   const counted = await countForFleet(core, sending, reservation, cents, still);
   const attemptId = core.ports.ids.next("evt");
-  const receipt = await intend(core, sending, attemptId, reservation, ticket, claim).catch((error: unknown) => {
+  const receipt = await intend(core, sending, attemptId, reservation, claim).catch((error: unknown) => {
     counted?.giveBack();
     throw error;
   });
@@ -73,6 +77,10 @@ export async function attempt(core: AttemptNeeds, sending: Sending | CustodySend
   if (fault === null) return attempted;
   if (claim !== null) claim.doubt = true;
   throw fault.cause;
+}
+
+function requireTicket(core: AttemptNeeds, sending: Sending | CustodySending): TicketEvidence | null {
+  return sending.custody === undefined ? requireTicketStill(core, sending) : null;
 }
 
 function requireStill(core: AttemptNeeds, sending: Sending | CustodySending): void {
@@ -134,7 +142,6 @@ async function intend(
   sending: Sending | CustodySending,
   attemptId: string,
   reservation: Reservation,
-  ticket: TicketEvidence | null,
   claim: Claim | null,
 ): Promise<IntentReceipt> {
   const { outbound } = sending;
@@ -144,6 +151,7 @@ async function intend(
     if (sending.custody?.() === null) {
       throw new Denied("operation_taken_over", "Another gateway on this store looks after this operation now.");
     }
+    const ticket = requireTicket(core, sending);
     const claimed = claim === null ? [] : [takeClaim(core, claim, sending, attemptId, reservation)];
     // Before the payer's row: that of an operation has the step that begins here.
     const beside = sending.beside?.(attemptId) ?? NOTHING;

@@ -4,7 +4,7 @@ import type { Answered } from "../../conventions/outcome/observation.ts";
 import { matchPath } from "../../conventions/request/target.ts";
 import { decideRedirect, type RedirectTarget } from "../../conventions/url/redirect.ts";
 import { Denied } from "../../kernel/failure.ts";
-import { type Authorization, authorizedByCard } from "../approval/authorize.ts";
+import { type Authorization, authorizedByCard, grantOf } from "../approval/authorize.ts";
 import { writeQuestion } from "../approval/cards.ts";
 import type { AttemptNeeds } from "./needs.ts";
 import type { Sending } from "./sending.ts";
@@ -27,7 +27,7 @@ export async function redirect(
     { status: answer.status, location, method: request.method, url: request.url, followed },
     {
       own: origin,
-      isOwnPath: (path) => isOwnPath(action, path),
+      isOwnPath: (path, query) => isOwnPath(action, boundsOf(core, sending), new URL(request.url), path, query),
       sideEffect: outbound.sideEffect,
       origins: [origin, ...redirects.origins],
       credentialOrigins: sending.credential === null ? [] : [origin],
@@ -81,9 +81,33 @@ function isEachUse(core: Pick<AttemptNeeds, "credentials">, credential: string |
   return credential !== null && core.credentials()?.find(credential)?.eachUse === true;
 }
 
-function isOwnPath({ template }: HttpAction, path: string): boolean {
+/** The inputs that a person put bounds on, for the session or in the grant that the call rests on. */
+function boundsOf(
+  core: Pick<AttemptNeeds, "grants">,
+  { session, outbound, authorization }: Sending,
+): readonly string[] {
+  const name = grantOf(authorization);
+  const { conditions = [] } = session.scope.actions.find(({ action }) => action === outbound.action) ?? {};
+  const granted = name === null ? [] : core.grants().flatMap((one) => (one.name === name ? one.conditions : []));
+  return [...conditions, ...granted].map(({ input }) => input);
+}
+
+/** One of the action's own template, with whatever is bounded as it was: the provider does not widen what a person narrowed. */
+function isOwnPath(
+  { template }: HttpAction,
+  bounds: readonly string[],
+  before: URL,
+  path: string,
+  query: string,
+): boolean {
   try {
-    return matchPath(template, path) !== undefined;
+    const matched = matchPath(template, path)?.params;
+    const own = matchPath(template, before.pathname)?.params;
+    if (matched === undefined) return false;
+    // What is bounded and not in the path is in the query, or in a body that goes along as it is.
+    return bounds.every((name) =>
+      own?.has(name) === true ? own.get(name)?.[0] === matched.get(name)?.[0] : query === before.search,
+    );
   } catch (error) {
     if (error instanceof Denied) return false;
     throw error;

@@ -3,7 +3,7 @@ import { Secret } from "../../kernel/secret.ts";
 import type { HttpLoan } from "../../vault/lent.ts";
 import type { RemoteSource } from "../../vault/source/remote.ts";
 import { attempt } from "../attempt/attempt.ts";
-import { type ExchangeFor, jsonOf, paidAlone, withoutBody } from "./exchange.ts";
+import { countExchange, type ExchangeFor, jsonOf, notSent, paidAlone, withoutBody } from "./exchange.ts";
 import { grantRow, readGrant } from "./grant-row.ts";
 import type { TokenNeeds } from "./needs.ts";
 import type { TokenRequest } from "./request.ts";
@@ -33,18 +33,20 @@ export async function askStore(
   { core, label, version, need }: Asking<RemoteSource>,
   { wire, outbound }: TokenRequest,
   lend: () => HttpLoan,
-  behindLock = false,
+  ends: "open" | "behind_lock" | null = null,
 ): Promise<Failed | { readonly kind: "answered"; readonly body: JsonObject }> {
   const row = grantRow(core, { ...readGrant(core, label, version), pending: null });
   let body: JsonValue = null;
+  // No limit keeps anybody from ending something.
+  const counted = ends === null ? await countExchange(core, label) : null;
   const { observation } = await attempt(core, {
     ...paidAlone(core, need),
-    ...{ outbound, request: wire, credential: label, lend, custody: () => row, behindLock },
+    ...{ outbound, request: wire, credential: label, lend, custody: () => row, behindLock: ends === "behind_lock" },
     take: async (seen) => {
       body = jsonOf(seen);
       return withoutBody(seen);
     },
-  });
+  }).catch(notSent(counted));
   if (observation.kind !== "answered") return failed(`no answer (${observation.reason})`);
   const { status } = observation;
   if (status === 204) return { kind: "answered", body: {} };

@@ -14,6 +14,7 @@ import { links } from "../attempt/events.ts";
 import { readJson } from "../attempt/read-json.ts";
 import type { CustodySending, Sending } from "../attempt/sending.ts";
 import { now, requireUnlocked } from "../core.ts";
+import type { Counted } from "../ports.ts";
 import { grantRow, isElsewhere, type KeptGrant, readGrant } from "./grant-row.ts";
 import type { Narrowing } from "./narrow.ts";
 import type { TokenNeeds } from "./needs.ts";
@@ -49,7 +50,8 @@ export async function exchangeToken(
   const before = readGrant(core, label, version);
   if (isElsewhere(core, before.pending))
     throw new Denied("token_unavailable", `Another gateway is getting a token of ${label} right now. Try again.`);
-  const holding = await holdRefreshToken(core, before, exchange, need.begins ?? false);
+  const counted = await countExchange(core, label);
+  const holding = await holdRefreshToken(core, before, exchange, need.begins ?? false).catch(notSent(counted));
   const { kept } = holding;
   const { wire, outbound } = tokenRequest(label, exchange, narrowing);
   const { clock, ids } = core.ports;
@@ -93,7 +95,7 @@ export async function exchangeToken(
     after: ({ attemptId }) => ({ events: [told(core, sending, attemptId, label, exchange, answer)], rows: [] }),
   };
   try {
-    await attempt(core, sending);
+    await attempt(core, sending).catch(notSent(counted));
   } finally {
     await holding.over(answer.kind === "ended");
   }
@@ -130,6 +132,20 @@ export async function revokeToken(
     await holding.over(done);
   }
   return done;
+}
+
+/** It is no attempt of a run, and one with the credential: limits of the fleet on that count it. */
+export async function countExchange(core: Pick<TokenNeeds, "ports">, credential: string): Promise<Counted | null> {
+  const nobody = { pack: "", grant: null, sideEffect: false, cents: 0 };
+  return (await core.ports.hub?.count({ ...nobody, credential })) ?? null;
+}
+
+/** What was refused on our own side did not leave. */
+export function notSent(counted: Counted | null): (error: unknown) => never {
+  return (error) => {
+    if (error instanceof Denied) counted?.giveBack();
+    throw error;
+  };
 }
 
 /** An attempt with an allowance of its own. */

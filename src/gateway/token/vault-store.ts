@@ -229,7 +229,8 @@ function askVault(
   const url = `${new URL(source.url).origin}/v1/${path}`;
   const timeoutMs = verb === "revoke" ? defaults.sourceEndMs : defaults.tokenExchangeMs;
   const request = sourceRequest(`${verb}.${label}`, label, source, { method: "POST", url, body, timeoutMs });
-  return askStore(asking, request, lend, behindLock);
+  const ends = behindLock ? "behind_lock" : "open";
+  return askStore(asking, request, lend, verb === "revoke" ? ends : null);
 }
 
 /** Null where the vault lends it no more. */
