@@ -48,6 +48,10 @@ describe("a secret that a service keeps or makes", asUser, () => {
   let lease = 30;
   let renews = true;
   const live = new Set<string>();
+  let tokenS = 1200;
+  let tokenRenewals = 0;
+  /** What is made is answered when this resolves. */
+  let held: Promise<void> | null = null;
   let fields: object[] = [];
   let secretString = "";
 
@@ -61,7 +65,13 @@ describe("a secret that a service keeps or makes", asUser, () => {
         if (headers["x-vault-token"] !== VAULT) return reply(403, { errors: [] });
         const data = { username: `v-robot-${++made}`, password: `made-for-a-while-${made}` };
         live.add(`ldap/creds/robot/${made}`);
-        return reply(200, { lease_id: `ldap/creds/robot/${made}`, lease_duration: lease, renewable: true, data });
+        const answer = { lease_id: `ldap/creds/robot/${made}`, lease_duration: lease, renewable: true, data };
+        return void (held ?? Promise.resolve()).then(() => reply(200, answer));
+      }
+      if (url === "/v1/auth/token/renew-self" && method === "POST") {
+        if (headers["x-vault-token"] !== VAULT) return reply(403, { errors: [] });
+        tokenRenewals += 1;
+        return reply(200, { auth: { client_token: VAULT, lease_duration: tokenS, renewable: true } });
       }
       if (url.startsWith("/v1/sys/leases/") && method === "POST") {
         const { lease_id: id } = JSON.parse(request.body) as { readonly lease_id: string };
@@ -119,6 +129,7 @@ describe("a secret that a service keeps or makes", asUser, () => {
     // Asked again before its lease is over, Vault renews it: the user stays the same.
     await home.must(["credential", "test", "made"]);
     assert.ok(renewals() > 0);
+    assert.equal(tokenRenewals, 1, "the operator's own token was renewed once, and is good for long");
     assert.equal((await read("made")).body["outcome"], "success");
     assert.equal(sent("made"), `Basic ${Buffer.from(`v-robot-${first}:made-for-a-while-${first}`).toString("base64")}`);
     assert.equal(made, first);
@@ -148,6 +159,31 @@ describe("a secret that a service keeps or makes", asUser, () => {
     assert.ok(!removed.err.includes("may not be ended"), removed.err);
     assert.ok(!live.has(`ldap/creds/robot/${made}`));
     assert.match((await home.must(["audit", "export", "--log", join(home.folder, "audit")])).out, /revoke\.other/);
+  });
+
+  test("the operator's own token is renewed from half of its life on, and what comes behind the lock is ended too", async () => {
+    const renewed = tokenRenewals;
+    tokenS = 2;
+    await home.must(["lock"]);
+    await home.must(["unlock"]);
+    await until("it was renewed more than once", async () => {
+      await home.must(["credential", "test", "made"]);
+      return tokenRenewals > renewed + 1;
+    });
+    tokenS = 1200;
+    renews = false;
+    const before = made;
+    const release = Promise.withResolvers<void>();
+    held = release.promise;
+    const testing = home.operator(["credential", "test", "made"]);
+    await until("Vault makes one", async () => made === before + 1);
+    await home.must(["lock"]);
+    release.resolve();
+    held = null;
+    assert.notEqual((await testing).code, 0);
+    await until("Vault ended it", async () => !live.has(`ldap/creds/robot/${made}`));
+    await home.must(["unlock"]);
+    renews = true;
   });
 
   test("one that is refused is not made anew before a minute; one without a lease is not lent", async () => {

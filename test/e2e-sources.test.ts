@@ -224,6 +224,21 @@ actions:
     await home.must(["unlock"]);
   });
 
+  test("a login that is answered behind the lock is ended there", async () => {
+    const release = Promise.withResolvers<void>();
+    store.held = release.promise;
+    const [logins, live] = [store.logins, store.live];
+    const testing = home.operator(["credential", "test", "store"]);
+    await until("the store has the login", async () => store.logins === logins + 1);
+    assert.equal(store.live, live + 1);
+    await home.must(["lock"]);
+    release.resolve();
+    store.held = null;
+    assert.notEqual((await testing).code, 0);
+    await until("the store takes its token back", async () => store.live === live);
+    await home.must(["unlock"]);
+  });
+
   test("what changed there is used after the lease; a store that is down is said so, and nothing older is used", async () => {
     store.secret = { token: "changed-in-the-store-0123" };
     await until("the lease ends", async () => {

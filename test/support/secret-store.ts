@@ -16,6 +16,8 @@ export interface SecretStore {
   secret: Readonly<Record<string, unknown>>;
   /** Answers nothing but 503 while it is sealed. */
   sealed: boolean;
+  /** A login is answered when this resolves. */
+  held: Promise<void> | null;
   /** Takes every token back that it gave. */
   revokeAll(): void;
   close(): Promise<void>;
@@ -43,6 +45,7 @@ export async function startSecretStore(): Promise<SecretStore> {
     tokenS: 1200,
     secret: {} as SecretStore["secret"],
     sealed: false,
+    held: null as Promise<void> | null,
     revokeAll: () => tokens.clear(),
     close: provider.close,
   };
@@ -60,7 +63,7 @@ export async function startSecretStore(): Promise<SecretStore> {
       if (role !== STORE_ROLE || id !== STORE_SECRET_ID) return answer(400, { errors: ["invalid role or secret ID"] });
       const token = `hvs.token-${++logins}-0123456789`;
       tokens.add(token);
-      return answer(200, grantOf(token));
+      return void (store.held ?? Promise.resolve()).then(() => answer(200, grantOf(token)));
     }
     const token = headers["x-vault-token"];
     if (typeof token !== "string" || !tokens.has(token)) return answer(403, { errors: ["permission denied"] });

@@ -6,7 +6,8 @@ import type { HttpLoan } from "../../vault/lent.ts";
 import type { VaultSource } from "../../vault/source/remote.ts";
 import { requireUnlocked } from "../core.ts";
 import { type Asked, type Asking, askStore, type Failed, failed, pick } from "./ask-store.ts";
-import { sourceRequest } from "./request.ts";
+import { sourceRequest, type TokenRequest } from "./request.ts";
+import { createRenewals } from "./vault-renewals.ts";
 
 /** What a login gave. Whatever was made with it ends with it. */
 interface Login {
@@ -37,6 +38,7 @@ export function createVaultStore() {
   const leases = new Map<string, Lease>();
   /** The one before, which calls on their way may still go with: it is ended when the next but one is made. */
   const earlier = new Map<string, Lease>();
+  const renewals = createRenewals();
 
   function findLogin({ core, label, version }: Asking<VaultSource>): Login | null {
     const one = logins.get(label);
@@ -74,41 +76,60 @@ export function createVaultStore() {
       if (kept !== null) return kept;
     }
     const request = sourceRequest(`source.${label}`, label, source, { method: "GET", url: source.url, body: null });
+    if (source.kind === "vault-dynamic") return makeOne(asking, request);
     const answer = await askStore(asking, request, () => loanFor(asking));
     if (answer.kind === "failed") return answer;
-    if (source.kind === "vault-dynamic") return takeMade(asking, answer.body);
     const { data } = answer.body;
     return pick(isJsonObject(data) ? data["data"] : null, [source.field]);
+  }
+
+  async function makeOne(asking: Asking<VaultSource>, request: TokenRequest): Promise<Asked> {
+    // Lent twice: a lock may come before the answer, and what was made has to be ended all the same.
+    const spare = loanFor(asking);
+    try {
+      const answer = await askStore(asking, request, () => loanFor(asking));
+      return answer.kind === "failed" ? answer : await takeMade(asking, answer.body, spare);
+    } finally {
+      spare.release();
+    }
   }
 
   /** Makes sure that a login is at hand, where one is needed: the same for as long as Vault renews it. */
   async function enter(asking: Asking<VaultSource>): Promise<Failed | null> {
     const { core, source } = asking;
-    if (source.roleId === null) return null;
+    if (source.roleId === null) {
+      await renewals.renew(asking, () =>
+        askVault(asking, "exchange", "auth/token/renew-self", {}, () => loanFor(asking)),
+      );
+      return null;
+    }
     const login = findLogin(asking);
     if (login !== null && core.ports.clock.bootMs() < login.renewBootMs) return null;
     if (login?.renewable === true) {
       const renewed = await askVault(asking, "exchange", "auth/token/renew-self", {}, () => loanFor(asking));
-      if (renewed.kind === "answered" && keepLogin(asking, renewed.body)) return null;
+      if (renewed.kind === "answered" && (await keepLogin(asking, renewed.body))) return null;
     }
     const { roleId: role_id, authMount } = source;
     const answer = await askVault(asking, "exchange", `auth/${authMount}/login`, { role_id }, () =>
       secretIdLoan(asking),
     );
     if (answer.kind === "failed") return answer;
-    return keepLogin(asking, answer.body) ? null : failed("its login gave no token that could be sent");
+    return (await keepLogin(asking, answer.body)) ? null : failed("its login gave no token that could be sent");
   }
 
   /** False where nothing could be made of the answer. */
-  function keepLogin(asking: Asking<VaultSource>, { auth }: JsonObject): boolean {
+  async function keepLogin(asking: Asking<VaultSource>, { auth }: JsonObject): Promise<boolean> {
     const { core, label, version } = asking;
     const { client_token: token, lease_duration: seconds, renewable } = isJsonObject(auth) ? auth : {};
     if (typeof token !== "string" || !TOKEN.test(token)) return false;
     const lifeMs = typeof seconds === "number" && seconds > 0 ? Math.min(seconds, DAY_S) * 1_000 : LIFE_MIN_MS;
-    // It may have been locked meanwhile: then nobody would wipe it.
-    requireUnlocked(core);
-    const before = logins.get(label) ?? null;
     const own = Secret.fromText(token);
+    // It may have been locked meanwhile: then nobody needs it, and nobody else would end it.
+    if (core.credentials() === null) {
+      await endLogin({ token: own, asking }, true);
+      requireUnlocked(core);
+    }
+    const before = logins.get(label) ?? null;
     const same = before?.token.equals(own) ?? false;
     const atBootMs = core.ports.clock.bootMs();
     const next: Login = {
@@ -142,7 +163,7 @@ export function createVaultStore() {
   }
 
   /** What was made for a while is gone after that, whatever the operator would lend it for. */
-  async function takeMade(asking: Asking<VaultSource>, body: JsonObject): Promise<Asked> {
+  async function takeMade(asking: Asking<VaultSource>, body: JsonObject, spare: HttpLoan): Promise<Asked> {
     const { core, label, source } = asking;
     const { data, lease_id: id, lease_duration: seconds } = body;
     if (typeof seconds !== "number" || !(seconds > 0)) return failed("it names no lease");
@@ -150,13 +171,20 @@ export function createVaultStore() {
     if (made.kind === "failed") return made;
     const firstMs = seconds * 1_000;
     const renewable = body["renewable"] === true;
+    const named = typeof id === "string" && LEASE_ID.test(id) ? id : null;
+    const endBootMs = core.ports.clock.bootMs() + firstMs;
+    if (core.credentials() === null) {
+      const lease = { id: named ?? "", secret: made.secret, asking, endBootMs };
+      if (named !== null && source.roleId === null) await endLease(lease, () => spare, true);
+      made.secret.wipe();
+      return failed("the gateway was locked before it came");
+    }
     const [before, oldest] = [leases.get(label), earlier.get(label)];
     if (before !== undefined) earlier.set(label, before);
     leases.delete(label);
-    if (typeof id === "string" && LEASE_ID.test(id)) {
-      const endBootMs = core.ports.clock.bootMs() + firstMs;
+    if (named !== null) {
       const login = findLogin(asking);
-      leases.set(label, { id, secret: made.secret.copy(), renewable, firstMs, endBootMs, login, asking });
+      leases.set(label, { id: named, secret: made.secret.copy(), renewable, firstMs, endBootMs, login, asking });
     }
     if (oldest !== undefined) await endLease(oldest, () => loanFor(asking), false);
     return { ...made, lifeMs: lentForMs(asking, firstMs, renewable) };
@@ -177,6 +205,7 @@ export function createVaultStore() {
     const made = [leases.get(label), earlier.get(label)].filter((one) => one !== undefined);
     const login = logins.get(label);
     for (const kept of [leases, earlier, logins]) kept.delete(label);
+    renewals.forget(label);
     for (const { secret } of made) secret.wipe();
     const ended = login === undefined ? made.map(endAlone) : [endLogin(login, behindLock)];
     return (await Promise.all(ended)).every((done) => done);
@@ -196,7 +225,9 @@ export function createVaultStore() {
       const lease = leases.get(label);
       if (lease !== undefined) leases.set(label, { ...lease, renewable: false });
     },
-    labels: (): readonly string[] => [...new Set([...logins.keys(), ...leases.keys(), ...earlier.keys()])],
+    labels: (): readonly string[] => [
+      ...new Set([...logins.keys(), ...leases.keys(), ...earlier.keys(), ...renewals.labels()]),
+    ],
   };
 }
 
@@ -244,13 +275,17 @@ function loanOrNull(lend: () => HttpLoan): HttpLoan | null {
 }
 
 /** That one is not ended stops nothing: it ends by itself, and the log has the attempt. */
-async function endLease({ id, secret, asking, endBootMs }: Lease, lend: () => HttpLoan, behindLock: boolean) {
+async function endLease(
+  { id, secret, asking, endBootMs }: Pick<Lease, "id" | "secret" | "asking" | "endBootMs">,
+  lend: () => HttpLoan,
+  behindLock: boolean,
+) {
   secret.wipe();
   if (asking.core.ports.clock.bootMs() >= endBootMs) return true;
   return isDone(askVault(asking, "revoke", "sys/leases/revoke", { lease_id: id }, lend, behindLock));
 }
 
-async function endLogin({ token, asking }: Login, behindLock: boolean): Promise<boolean> {
+async function endLogin({ token, asking }: Pick<Login, "token" | "asking">, behindLock: boolean): Promise<boolean> {
   const lend = () => tokenLoan(asking.label, token.copy());
   const asked = askVault(asking, "revoke", "auth/token/revoke-self", {}, lend, behindLock);
   return isDone(asked).finally(() => token.wipe());
