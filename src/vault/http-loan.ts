@@ -3,6 +3,7 @@ import { Denied, Fault } from "../kernel/failure.ts";
 import { Secret } from "../kernel/secret.ts";
 import { readAwsKeys } from "./aws/keys.ts";
 import { presignForAws, signForAws } from "./aws/sign.ts";
+import { derivedAnew, type SigningKeys } from "./aws/signing-keys.ts";
 import { base64Bytes } from "./base64.ts";
 import { refuseEntry } from "./entry.ts";
 import type { HttpLoan, ToSign } from "./lent.ts";
@@ -10,8 +11,13 @@ import { signMessage } from "./signature/sign.ts";
 import type { CredentialEntry } from "./vault.ts";
 
 /** The header that carries a secret, in buffers that `release` wipes. Takes ownership of `secret`. */
-export function httpLoan(entry: CredentialEntry, secret: Secret, toSign: ToSign | null): HttpLoan {
-  const header = headerOrWipe(entry, secret, toSign);
+export function httpLoan(
+  entry: CredentialEntry,
+  secret: Secret,
+  toSign: ToSign | null,
+  signing = derivedAnew,
+): HttpLoan {
+  const header = headerOrWipe(entry, secret, toSign, signing);
   return {
     label: entry.label,
     ...header,
@@ -24,9 +30,9 @@ export function httpLoan(entry: CredentialEntry, secret: Secret, toSign: ToSign 
   };
 }
 
-function headerOrWipe(entry: CredentialEntry, secret: Secret, toSign: ToSign | null): Header {
+function headerOrWipe(entry: CredentialEntry, secret: Secret, toSign: ToSign | null, signing: SigningKeys): Header {
   try {
-    return headerOf(entry, secret, toSign);
+    return headerOf(entry, secret, toSign, signing);
   } catch (error) {
     secret.wipe();
     throw error;
@@ -35,7 +41,7 @@ function headerOrWipe(entry: CredentialEntry, secret: Secret, toSign: ToSign | n
 
 type Header = Pick<HttpLoan, "headerName" | "headerValue" | "further" | "query" | "secrets">;
 
-function headerOf(entry: CredentialEntry, secret: Secret, toSign: ToSign | null): Header {
+function headerOf(entry: CredentialEntry, secret: Secret, toSign: ToSign | null, signing: SigningKeys): Header {
   if (signatureBy(entry.kind) !== (toSign?.scheme ?? null)) {
     const asked = toSign === null ? "a credential that is sent" : `a key that signs (${toSign.scheme})`;
     throw new Denied(
@@ -52,7 +58,7 @@ function headerOf(entry: CredentialEntry, secret: Secret, toSign: ToSign | null)
       return { headerName: "authorization", headerValue: basicValue(secret), secrets: basicSecrets(secret) };
     case "aws-sigv4":
     case "aws-role":
-      return awsHeader(entry.label, secret, toSign);
+      return awsHeader(entry.label, secret, toSign, signing);
     case "http-signature":
       return signatureHeaders(entry, secret, toSign);
     case "mtls":
@@ -93,17 +99,17 @@ export function tokenLoan(label: string, token: Secret, proof: Secret | null): H
  * The secret key signs and stays; what is looked for in the answer is the key and the session token, and a signature in the
  * query, which is good for whoever has the address.
  */
-function awsHeader(label: string, secret: Secret, toSign: ToSign | null): Header {
+function awsHeader(label: string, secret: Secret, toSign: ToSign | null, signing: SigningKeys): Header {
   const keys = secret.use(readAwsKeys) ?? refuseEntry(label);
   if (toSign?.scheme !== "aws-sigv4") throw new Fault("nothing says what the signature is for");
   const secrets = [keys.secret, ...(keys.sessionToken === null ? [] : [keys.sessionToken])];
   const { expiresS } = toSign.scope;
   if (expiresS !== null) {
-    const query = presignForAws(toSign, expiresS, keys);
+    const query = presignForAws(toSign, expiresS, keys, signing);
     const signature = query.filter(({ name }) => name === "X-Amz-Signature").map(({ value }) => value);
     return { ...noHeader(), query, secrets: [...secrets, ...signature] };
   }
-  const [authorization, ...further] = signForAws(toSign, keys);
+  const [authorization, ...further] = signForAws(toSign, keys, signing);
   if (authorization === undefined) throw new Fault("a signature without a field");
   return { headerName: authorization.name, headerValue: authorization.value, further, secrets };
 }

@@ -3,6 +3,7 @@ import type { Digest } from "../kernel/canonical-json.ts";
 import { Denied, Fault } from "../kernel/failure.ts";
 import { Secret } from "../kernel/secret.ts";
 import { anchorOf, checkAnchor, type VaultAnchor } from "./anchor.ts";
+import { createSigningKeys } from "./aws/signing-keys.ts";
 import { type BoxKey, boxKeyOf, unsealWith } from "./box.ts";
 import { entryAad, findEntry, openLent, refuseEntry } from "./entry.ts";
 import { httpLoan, tokenLoan } from "./http-loan.ts";
@@ -122,6 +123,7 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
   let lendingKey: KeyObject | null = null;
   // One derived key an entry, outside the JavaScript heap: a loan costs one decryption.
   const share = createSharing();
+  const signing = createSigningKeys();
   let opened = new Map<string, { readonly boxKey: BoxKey; readonly aad: Buffer }>();
 
   const open = (entry: CredentialEntry): Secret => {
@@ -223,7 +225,7 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
       const key = open(entry);
       // The key of a certificate makes the connection, and is no header.
       if (entry.kind === "mtls") return withCertificate(httpLoan(entry, noSecret(), toSign), entry, key);
-      return alongside(entry, origin, httpLoan(entry, key, toSign));
+      return alongside(entry, origin, httpLoan(entry, key, toSign, signing));
     },
     exchangeOf: (label) => {
       const entry = vault.credentials.find((one) => one.label === label);
@@ -240,10 +242,11 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
     },
     lendToken: (label, origin, token, toSign = null) => {
       const entry = lendable(label, [...EXCHANGED_KINDS, ...SENT_KINDS], origin);
-      if (entry.kind === "aws-role") return alongside(entry, origin, httpLoan(entry, token.copy(), toSign), true);
+      if (entry.kind === "aws-role")
+        return alongside(entry, origin, httpLoan(entry, token.copy(), toSign, signing), true);
       if (entry.exchange !== null)
         return alongside(entry, origin, tokenLoan(label, token, proofFor(entry, token, toSign)), true);
-      return alongside(entry, origin, httpLoan(entry, readSourced(entry, token), toSign));
+      return alongside(entry, origin, httpLoan(entry, readSourced(entry, token), toSign, signing));
     },
     sourceOf: (label) => {
       const entry = vault.credentials.find((one) => one.label === label);
@@ -303,6 +306,7 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
       serviceKey.wipe();
       lendingKey = null;
       entryKey = null;
+      signing.clear();
       opened = new Map();
     },
   };

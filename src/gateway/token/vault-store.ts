@@ -99,14 +99,15 @@ export function createVaultStore() {
     const { core, source } = asking;
     if (source.roleId === null) {
       await renewals.renew(asking, () =>
-        askVault(asking, "exchange", "auth/token/renew-self", {}, () => loanFor(asking)),
+        askVault(asking, "exchange", "auth/token/renew-self", {}, () => namedBack(loanFor(asking))),
       );
       return null;
     }
     const login = findLogin(asking);
     if (login !== null && core.ports.clock.bootMs() < login.renewBootMs) return null;
     if (login?.renewable === true) {
-      const renewed = await askVault(asking, "exchange", "auth/token/renew-self", {}, () => loanFor(asking));
+      const lend = () => namedBack(loanFor(asking));
+      const renewed = await askVault(asking, "exchange", "auth/token/renew-self", {}, lend);
       if (renewed.kind === "answered" && (await keepLogin(asking, renewed.body))) return null;
     }
     const { roleId: role_id, authMount } = source;
@@ -239,6 +240,11 @@ const LEASE_ID = /^[\x21-\x7e]{1,1024}$/;
 /** Takes ownership of the token. */
 function tokenLoan(label: string, token: Secret): HttpLoan {
   return { label, headerName: "x-vault-token", headerValue: token, secrets: [token], release: () => token.wipe() };
+}
+
+/** Vault names the token that it renewed: its answer is not withheld for that. Nobody but us sees it. */
+function namedBack(loan: HttpLoan): HttpLoan {
+  return { ...loan, secrets: [] };
 }
 
 function secretIdLoan({ core, label }: Asking<VaultSource>): HttpLoan {

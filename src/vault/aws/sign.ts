@@ -1,7 +1,8 @@
-import { createHash, createHmac } from "node:crypto";
+import { createHmac, hash } from "node:crypto";
 import { Secret } from "../../kernel/secret.ts";
 import type { LentField, RequestToSign, SigningScope } from "../lent.ts";
 import type { AwsKeys } from "./keys.ts";
+import { derivedAnew, type SigningKeys } from "./signing-keys.ts";
 
 type Signable = RequestToSign & { readonly scope: SigningScope };
 
@@ -9,7 +10,7 @@ type Signable = RequestToSign & { readonly scope: SigningScope };
  * AWS Signature Version 4, in the header form: signs the request as it is bound, with its body's digest, for one region,
  * one service and one minute of the day. The secret key itself never leaves the vault.
  */
-export function signForAws(request: Signable, keys: AwsKeys): readonly LentField[] {
+export function signForAws(request: Signable, keys: AwsKeys, signing = derivedAnew): readonly LentField[] {
   const { scope } = request;
   const at = amzDate(request.atMs);
   const payload = sha256(request.body ?? "");
@@ -22,7 +23,7 @@ export function signForAws(request: Signable, keys: AwsKeys): readonly LentField
   ];
   const signed = signedFields(url, request.headers, own);
   const names = namesOf(signed);
-  const signature = signatureOf(request, url, signed, payload, keys.secret);
+  const signature = signatureOf(request, url, signed, payload, keys, signing);
   const credential = `${keys.id}/${placeOf(at, scope)}`;
   const value = `${ALGORITHM} Credential=${credential}, SignedHeaders=${names}, Signature=${signature}`;
   return [{ name: "authorization", value: Secret.fromText(value) }, ...own];
@@ -32,7 +33,12 @@ export function signForAws(request: Signable, keys: AwsKeys): readonly LentField
  * The query form: what goes to the end of the query, good for `expiresS` seconds from now. S3 takes no digest of the body in
  * this form; every other service does.
  */
-export function presignForAws(request: Signable, expiresS: number, keys: AwsKeys): readonly LentField[] {
+export function presignForAws(
+  request: Signable,
+  expiresS: number,
+  keys: AwsKeys,
+  signing = derivedAnew,
+): readonly LentField[] {
   const { scope, body } = request;
   const at = amzDate(request.atMs);
   const url = new URL(request.url);
@@ -48,7 +54,7 @@ export function presignForAws(request: Signable, expiresS: number, keys: AwsKeys
   const query = own.map(([name, value]) => `${name}=${encode(value)}`).join("&");
   url.search = url.search === "" ? query : `${url.search}&${query}`;
   const payload = scope.service === "s3" ? "UNSIGNED-PAYLOAD" : sha256(body ?? "");
-  const signature = signatureOf(request, url, signed, payload, keys.secret);
+  const signature = signatureOf(request, url, signed, payload, keys, signing);
   return [...own, ["X-Amz-Signature", signature] as const].map(([name, value]) => ({
     name,
     value: Secret.fromText(value),
@@ -72,7 +78,8 @@ function signatureOf(
   url: URL,
   signed: Fields,
   payload: string,
-  key: Secret,
+  keys: AwsKeys,
+  signing: SigningKeys,
 ): string {
   const at = amzDate(atMs);
   const canonical = [
@@ -85,12 +92,9 @@ function signatureOf(
     payload,
   ].join("\n");
   const text = [ALGORITHM, at, placeOf(at, scope), sha256(canonical)].join("\n");
-  const derived = signingKey(key, at.slice(0, 8), scope);
-  try {
-    return createHmac("sha256", derived).update(text).digest("hex");
-  } finally {
-    derived.fill(0);
-  }
+  return createHmac("sha256", signing.of(keys, at.slice(0, 8), scope))
+    .update(text)
+    .digest("hex");
 }
 
 /** 20150830T123600Z */
@@ -99,7 +103,7 @@ function amzDate(atMs: number): string {
 }
 
 function sha256(data: string | Buffer): string {
-  return createHash("sha256").update(data).digest("hex");
+  return hash("sha256", data, "hex");
 }
 
 /** Host, media type and whatever is named x-amz: nothing on the way may add to or change these. */
@@ -150,14 +154,4 @@ function encode(text: string): string {
     /[!'()*]/g,
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
   );
-}
-
-function signingKey(secret: Secret, day: string, { region, service }: SigningScope): Buffer {
-  const first = secret.use((bytes) => Buffer.concat([Buffer.from("AWS4"), bytes]));
-  const links = [day, region, service, "aws4_request"];
-  return links.reduce((key, link) => {
-    const next = createHmac("sha256", key).update(link).digest();
-    key.fill(0);
-    return next;
-  }, first);
 }
