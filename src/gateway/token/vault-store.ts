@@ -242,9 +242,11 @@ function tokenLoan(label: string, token: Secret): HttpLoan {
   return { label, headerName: "x-vault-token", headerValue: token, secrets: [token], release: () => token.wipe() };
 }
 
-/** Vault names the token that it renewed: its answer is not withheld for that. Nobody but us sees it. */
-function namedBack(loan: HttpLoan): HttpLoan {
-  return { ...loan, secrets: [] };
+/** Vault names the token that it renewed, and its answer is not withheld for that: nobody but us sees it. So it goes as a field that is not looked for. */
+function namedBack({ label, headerName, headerValue, release }: HttpLoan): HttpLoan {
+  const nothing = Secret.take(Buffer.alloc(0));
+  const further = [{ name: headerName, value: headerValue }];
+  return { label, headerName: "", headerValue: nothing, further, secrets: [], release };
 }
 
 function secretIdLoan({ core, label }: Asking<VaultSource>): HttpLoan {
