@@ -99,7 +99,7 @@ export const attacks: readonly Mutant[] = [
   {
     rule: "attack: what is written before a person said yes is charged",
     file: "src/gateway/record/requests.ts",
-    text: "      if (payer !== null) core.volume.charge(payer, bytesOf(events));",
+    text: "    if (payer !== null) core.volume.charge(payer, bytesOf(events));",
     becomes: "      void bytesOf;",
     tests: ["test/attack-disk.test.ts"],
     title:

@@ -67,8 +67,8 @@ const redirects: readonly Mutant[] = [
   {
     rule: "authorization of a redirect: the ticket is held against the new place",
     file: "src/gateway/attempt/attempt.ts",
-    text: "const ticket = sending.custody === undefined ? requireTicketStill(core, sending) : null;",
-    becomes: "const ticket = null;",
+    text: "return sending.custody === undefined ? requireTicketStill(core, sending) : null;",
+    becomes: "return null;",
     tests: ["test/gateway-redirects.test.ts"],
   },
   {
