@@ -207,7 +207,8 @@ test("a redirect within the action's own path goes where a person let its argume
   ] as const) {
     const before = provider.received.length;
     provider.answer(({ url }, response) => {
-      if (provider.received.length > before + 1) response.writeHead(200, { "content-type": "application/json" }).end("{}");
+      if (provider.received.length > before + 1)
+        response.writeHead(200, { "content-type": "application/json" }).end("{}");
       else response.writeHead(url === "/v1/teams/a/roles?of=x" ? 302 : 500, { location }).end();
     });
     const narrowed = await bench.openRun(caller, ["acme.role.list"]);
