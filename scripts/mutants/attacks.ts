@@ -312,7 +312,7 @@ export const attacks: readonly Mutant[] = [
   {
     rule: "hub: every share of a limit that its head names is shown",
     file: "src/hub/limit-rows.ts",
-    text: "  if (canonicalJson(named) !== canonicalJson(shown)) throw tampered(place.name);\n",
+    text: "  if (canonicalJson(named) !== canonicalJson(shown)) throw tampered(place.name, rows[0]?.login ?? null);\n",
     becomes: "",
     tests: ["test/hub-limits.host.test.ts"],
     title: "whatever an administrator does to the rows of a limit grants nothing",
