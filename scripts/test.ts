@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fetchPostgres } from "./suite/embedded-postgres.ts";
 import { watchOthers } from "./suite/others.ts";
 import { compileProduct } from "./suite/product.ts";
@@ -31,13 +32,18 @@ const HOST_CONCURRENCY = 2;
 const MOST_AGAIN = 8;
 /** With so much of the machine in the hands of others it is crowded, and what passes alone is forgiven. */
 const CROWDED = 0.25;
-/** Those that start real programs and wait for them come first: begun last, they would keep one core for minutes. */
+/** The dearest first, then what starts real programs and waits for them: begun last, they would keep one core for minutes. */
+const DEAREST = [
+  ...["package-debian.host", "package.host", "dedicated.host", "hub-adopt.host", "hub.host", "ssh-demo.host"],
+  ...["crash-steps", "console", "e2e-restore", "contain-programs", "attack-rollback", "caller-identity"],
+].map((name) => `test/${name}.test.ts`);
 const LONG =
-  /^(packages|test\/(attack|audit|conformance|console|contain|crash|demo|e2e|fault|mcp|readme|reverse|run|ssh|upgrade|watch))/;
+  /^(packages|test\/(attack|audit|caller|conformance|console|contain|crash|demo|e2e|fault|hub|mcp|package|readme|reverse|run|ssh|upgrade|watch))/;
 /** These leave their process as they found it, so that one runs them all; but for the one that wants a key derivation of its own. */
 const PURE = /^src\/(audit|console|conventions|gateway|hub|kernel|reference|surfaces|vault)\/(?!kdf\.test)/;
 /** The check runs it. */
 const CHECKED = "test/architecture.test.ts";
+const GIVE_UP_MS = 15_000;
 type Out = "inherit" | number;
 const asRoot = process.getuid?.() === 0;
 const only = process.argv.slice(2);
@@ -47,8 +53,9 @@ const folder = mkdtempSync(join(tmpdir(), "gw-suite-"));
 chmodSync(folder, 0o755);
 // What is made here is for other users to read.
 process.umask(0o022);
-process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
-for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
+process.once("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
+const running = new Map<ChildProcess, Promise<unknown>>();
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.once(signal, giveUp);
 
 const files = only.length > 0 ? only.map((file) => relative(root, join(process.cwd(), file))) : listTests();
 const plain = files.filter((file) => !file.endsWith(".host.test.ts"));
@@ -153,18 +160,29 @@ async function runAgain(round: Round, where: Stand): Promise<{ readonly status: 
 
 async function start(argv: readonly string[], out: Out, env: NodeJS.ProcessEnv): Promise<number> {
   const child = spawn(argv[0] ?? "", argv.slice(1), { cwd: root, stdio: ["ignore", out, out], env });
-  process.once("exit", () => child.kill());
-  const [status] = (await once(child, "exit")) as [number | null];
+  const exit = once(child, "exit") as Promise<[number | null]>;
+  running.set(child, exit);
+  const [status] = await exit;
+  running.delete(child);
   return status ?? 1;
 }
 
+/** What runs is ended before its folder goes, or it would write there again. */
+async function giveUp(): Promise<void> {
+  for (const child of running.keys()) child.kill();
+  await Promise.race([Promise.allSettled(running.values()), sleep(GIVE_UP_MS)]);
+  process.exit(1);
+}
+
 function listTests(): string[] {
-  const found = ["src", "packages", "test"].flatMap((name) =>
+  const found: readonly string[] = ["src", "packages", "test"].flatMap((name) =>
     readdirSync(join(root, name), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && entry.name.endsWith(".test.ts"))
       .map((entry) => relative(root, join(entry.parentPath, entry.name)))
       .filter((file) => file !== CHECKED)
       .sort(),
   );
-  return [...found.filter((file) => LONG.test(file)), ...found.filter((file) => !LONG.test(file))];
+  const dear = DEAREST.filter((file) => found.includes(file));
+  const others = found.filter((file) => !dear.includes(file));
+  return [...dear, ...others.filter((file) => LONG.test(file)), ...others.filter((file) => !LONG.test(file))];
 }

@@ -151,7 +151,7 @@ async function theSpare(other?: string): Promise<string[]> {
 real("the genuine client, started by somebody else of the same user, gets no signature from our socket", async () => {
   const marker = join(scripts, "socket-is-there");
   let signatures = 0;
-  const signer = stand.allow(ed25519(), program("mute-5", `touch ${marker}; sleep 5`));
+  const signer = stand.allow(ed25519(), program("mute-90", `touch ${marker}; exec sleep 90`));
   const counted = {
     ...signer,
     sign(data: Buffer, flags: number) {
