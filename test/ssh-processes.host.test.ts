@@ -96,10 +96,10 @@ real("a helper whose gateway is killed ends its client and itself", async () => 
     { stdio: "ignore" },
   );
   const find = () => [...childrenWhere(() => true, port), ...helperPids()];
-  for (let turn = 0; turn < 500 && held.length === 0; turn++) await realSleep.sleep(20);
+  for (let turn = 0; turn < 2_000 && held.length === 0; turn++) await realSleep.sleep(20);
   assert.ok(find().length >= 2, "helper and client are there");
   gateway.kill("SIGKILL");
-  for (let turn = 0; turn < 500 && find().length > 0; turn++) await realSleep.sleep(20);
+  for (let turn = 0; turn < 2_000 && find().length > 0; turn++) await realSleep.sleep(20);
   assert.deepEqual(find(), []);
   for (const socket of held) socket.destroy();
   server.close();
@@ -131,16 +131,16 @@ real("a helper that stands ready serves one call, is replaced, and goes with the
   const seen = await transport.send(receipt, stand.target(), signer, limits);
   assert.ok(seen.kind === "answered" || (seen.kind === "never_sent" && seen.reason === "helper_failed"));
   transport.close();
-  for (let turn = 0; turn < 200 && helperPids().length > 0; turn++) await realSleep.sleep(20);
+  for (let turn = 0; turn < 2_000 && helperPids().length > 0; turn++) await realSleep.sleep(20);
   assert.deepEqual(helperPids(), []);
   const brief = createSshTransport(stand.options({ spareHelperMs: 50 }));
   expectAnswered(await brief.send(receipt, stand.target(), signer, limits), 0);
-  for (let turn = 0; turn < 200 && helperPids().length > 0; turn++) await realSleep.sleep(20);
+  for (let turn = 0; turn < 2_000 && helperPids().length > 0; turn++) await realSleep.sleep(20);
   assert.deepEqual(helperPids(), []);
 });
 
 async function theSpare(other?: string): Promise<string[]> {
-  for (let turn = 0; turn < 200; turn++) {
+  for (let turn = 0; turn < 2_000; turn++) {
     const found = helperPids().filter((pid) => pid !== other);
     if (found.length === 1) return found;
     await realSleep.sleep(20);
