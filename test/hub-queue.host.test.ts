@@ -104,13 +104,17 @@ real(
     assert.equal(shown["gateway"], "web1");
     assert.match(JSON.stringify(shown["card"]), /a purpose that nobody else reads/);
     const [row] = await cluster.sql<{ sealed: Buffer; statement: string }>(
-      "select sealed, statement from gw_hub.cards",
+      "select sealed, statement from gw_hub.cards where approval_id = $1",
+      [id],
     );
     assert.doesNotMatch(`${row?.sealed.toString("latin1")} ${row?.statement}`, /purpose|demo\.thing/);
     const approved = await desk.must(["approve", id, ...hub(), "--json"]);
     assert.deepEqual(JSON.parse(approved.out), { approval_id: id, gateway: "web1", state: "approved" });
     assert.notEqual(await stateOf(run), "pending");
-    await until("the card is gone", async () => (await cluster.sql("select 1 from gw_hub.cards")).length === 0);
+    await until(
+      "the card is gone",
+      async () => (await cluster.sql("select 1 from gw_hub.cards where approval_id = $1", [id])).length === 0,
+    );
     const [event] = await home.events("approval_approved");
     assert.equal(event?.["approval_id"], id);
     const session = JSON.parse((await home.must(["sessions", "--json"])).out) as readonly Members[];

@@ -1,3 +1,4 @@
+import type { Card } from "../conventions/approval/card.ts";
 import {
   type DecisionStatement,
   type Narrowing,
@@ -12,8 +13,8 @@ import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
 import type { WhereWords } from "../surfaces/cli/operator/where.ts";
+import type { PageClient } from "../surfaces/cli/watch/feed.ts";
 import type { TicketEntered } from "../surfaces/client/draft-decision.ts";
-import type { OperatorClient } from "../surfaces/client/operator.ts";
 import type { ApprovalRecord, ApprovalView } from "../surfaces/operator/answers.ts";
 import { readAssertion } from "./assertion.ts";
 import { textOf, textOrNull } from "./http.ts";
@@ -33,11 +34,11 @@ export interface Drafted {
 export interface DecisionPorts {
   readonly clock: Pick<Clock, "bootMs">;
   readonly random: Random;
-  client(): OperatorClient;
+  client(): Pick<PageClient, "approval" | "draft" | "submit">;
   /** Those of the operator at this console that can answer at its place. */
   passkeys(): readonly EnrolledPasskey[];
   /** What was typed about the arguments of single actions, typed against the trusted packs. */
-  readWhere(said: readonly WhereWords[]): Pick<Narrowing, "where">;
+  readWhere(said: readonly WhereWords[], card: Card): Pick<Narrowing, "where">;
   /** For a yes without a passkey in guard-rail mode, as in gw watch. */
   readonly secret: Pick<OwnSecret, "require">;
   /** Where nothing else says yes: at a console that listens beyond this machine. */
@@ -51,22 +52,27 @@ export interface DecisionPorts {
 export function createDecisions(ports: DecisionPorts) {
   const drafts = new Map<
     string,
-    { readonly statement: DecisionStatement; readonly untilMs: number; readonly wants: Drafted["passkey"] }
+    {
+      readonly shown: ApprovalView;
+      readonly statement: DecisionStatement;
+      readonly untilMs: number;
+      readonly wants: Drafted["passkey"];
+    }
   >();
 
-  function keep(statement: DecisionStatement, passkey: Drafted["passkey"]): Drafted {
+  function keep(shown: ApprovalView, statement: DecisionStatement, passkey: Drafted["passkey"]): Drafted {
     const nowMs = ports.clock.bootMs();
     for (const [id, { untilMs }] of drafts)
       if (untilMs <= nowMs || drafts.size > defaults.consoleDrafts) drafts.delete(id);
     const draft = ports.random.bytes(16).toString("base64url");
-    drafts.set(draft, { statement, untilMs: nowMs + defaults.consoleDraftMs, wants: passkey });
+    drafts.set(draft, { shown, statement, untilMs: nowMs + defaults.consoleDraftMs, wants: passkey });
     return { draft, passkey };
   }
 
   return {
     async draft(approvalId: string, body: JsonObject): Promise<Drafted> {
       const decision = body["decision"] === "approve" ? "approve" : "deny";
-      const approval = await ports.client().approval(approvalId);
+      const approval = await ports.client().approval(approvalId, textOrNull(body, "gateway"));
       // What the person saw, or nothing: the card may have been written anew since.
       if (approval.card_digest !== textOf(body, "card_digest", 100)) {
         throw new Denied("card_mismatch", "The card has changed since it was shown. Read it again, then decide.");
@@ -75,16 +81,16 @@ export function createDecisions(ports: DecisionPorts) {
       const narrow = decision === "approve" ? readNarrowing(body["narrow"], approval, ports.readWhere) : null;
       const ticket = decision === "approve" ? readTicket(body) : null;
       const statement = await ports.client().draft(approval, { decision, reason, narrow, ticket });
-      if (decision === "deny") return keep(statement, null);
+      if (decision === "deny") return keep(approval, statement, null);
       const usable = ports.passkeys();
       const first = usable[0];
       if (first === undefined) {
         if (ports.passkeysOnly) throw new Denied("passkey_needed", "Here a yes is given with a passkey alone.");
-        return keep(statement, null);
+        return keep(approval, statement, null);
       }
       const challenge = challengeFor(statementBytes(statement)).toString("base64url");
       const credentials = usable.map(({ credentialId }) => credentialId);
-      return keep(statement, { challenge, rp_id: first.rpId, credentials });
+      return keep(approval, statement, { challenge, rp_id: first.rpId, credentials });
     },
     async give(body: JsonObject): Promise<ApprovalRecord> {
       const id = textOf(body, "draft", 100);
@@ -92,13 +98,13 @@ export function createDecisions(ports: DecisionPorts) {
       if (found === undefined || found.untilMs <= ports.clock.bootMs()) {
         throw new Denied("console_draft_gone", "That took too long, or was decided already. Decide again.");
       }
-      const { statement, wants } = found;
+      const { shown, statement, wants } = found;
       if (wants === null && statement.decision === "approve") await ports.secret.require(body);
       const assertion = wants === null ? null : readAssertion(body["assertion"]);
       // Before anything is signed: a yes of this key would otherwise exist with no hand behind it. What the counter said last, the gateway knows.
       if (assertion !== null) verifyHand({ statement }, assertion, ports.passkeys(), ({ counter }) => counter - 1);
       drafts.delete(id);
-      return ports.client().submit(statement, assertion);
+      return ports.client().submit(statement, assertion, shown);
     },
   };
 }
@@ -127,7 +133,10 @@ function readNarrowing(
     : null;
   if (actions?.length === 0)
     throw new Denied("value_not_allowed", "Nothing would be left to approve. Deny it instead.");
-  const where = readWhere(wordsOf(given.where).filter(({ action }) => (actions ?? asked).includes(action)));
+  const where = readWhere(
+    wordsOf(given.where).filter(({ action }) => (actions ?? asked).includes(action)),
+    card,
+  );
   // The budget is the run's: whoever joins one later, or wants more for a session, takes nothing of it away.
   const limits = (mode === "session" ? (given.budget ?? {}) : {}) as Readonly<Record<string, unknown>>;
   const { budget } = card.run;

@@ -1,10 +1,12 @@
 import type { JsonObject } from "../kernel/json.ts";
-import type { Api } from "./api.ts";
+import type { HomeRooms } from "./api.ts";
 import { textOf } from "./http.ts";
+import type { Turn } from "./turn.ts";
 
 /** What the page asks about the signed home: packs, credentials, policy. Undefined where it is about something else. */
 export function answerHome(
-  { packs, credentials, policy, turn: { seen, changed } }: Pick<Api, "packs" | "credentials" | "policy" | "turn">,
+  { packs, credentials, policy }: HomeRooms,
+  { seen, changed }: Turn,
   what: string,
   name: string,
   /** Whatever signs: with the person's own secret, where the mode asks for it. */

@@ -2,10 +2,10 @@ import { renderEssential, renderEvidence } from "../conventions/approval/render.
 import { proposeGrant } from "../conventions/grant/propose.ts";
 import type { OperationBoard } from "../conventions/operation/summary.ts";
 import { writeGrantLine } from "../surfaces/cli/grant/line.ts";
-import { type FeedEvent, type FeedPorts, startFeed } from "../surfaces/cli/watch/feed.ts";
-import type { OperatorClient } from "../surfaces/client/operator.ts";
+import { type FeedEvent, type FeedPorts, type PageClient, startFeed } from "../surfaces/cli/watch/feed.ts";
 import { hasCard } from "../surfaces/client/reading.ts";
-import type { ApprovalView } from "../surfaces/operator/answers.ts";
+import type { ApprovalRecord, ApprovalView } from "../surfaces/operator/answers.ts";
+import { keyOf } from "./card-key.ts";
 
 /** An approval with its card in the words of the terminal: one renderer, whatever the screen. */
 export interface ShownApproval extends ApprovalView {
@@ -27,18 +27,20 @@ export type News =
   | { readonly kind: "operations"; readonly board: OperationBoard };
 
 /** What the gateway tells, kept for pages that come later. Comes back by itself when the gateway does. */
-export interface Live {
-  client(): OperatorClient;
+export interface Live<Client extends PageClient = PageClient> {
+  client(): Client;
   /** Told what stands now, then every change. */
   follow(listener: (news: News) => void): () => void;
   guardRail(): boolean;
+  /** What became of a question, from whoever decided it here: a hub tells no more of one that is over. */
+  note(view: ApprovalRecord): void;
 }
 
-export function followGateway(
-  first: OperatorClient,
-  ports: Omit<FeedPorts<OperatorClient>, "tell">,
+export function followGateway<Client extends PageClient>(
+  first: Client,
+  ports: Omit<FeedPorts<Client>, "tell">,
   signal: AbortSignal,
-): Live {
+): Live<Client> {
   const listeners = new Set<(news: News) => void>();
   let connection: Connection = { kind: "lost", why: "not asked yet" };
   let waiting: readonly ShownApproval[] = [];
@@ -64,7 +66,7 @@ export function followGateway(
         // What waits in line has no card yet: nobody could read it.
         if (!hasCard(event.view)) return;
         const approval = show(event.view);
-        const others = waiting.filter(({ approval_id }) => approval_id !== approval.approval_id);
+        const others = waiting.filter((one) => keyOf(one) !== keyOf(approval));
         waiting = approval.state === "pending" ? [...others, approval] : others;
         tell({ kind: "approval", approval });
         return;
@@ -92,6 +94,7 @@ export function followGateway(
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
+    note: (view) => take({ kind: "approval", view }),
     guardRail: () => connection.kind !== "live" || connection.guard_rail,
   };
 }

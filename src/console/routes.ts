@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
-import type { Api } from "./api.ts";
+import type { Api, HomeRooms } from "./api.ts";
 import type { Entered, Page } from "./guard.ts";
 import { answerHome } from "./home-routes.ts";
 import { openStream, readBody, send, sendJson, textOf, textOrNull } from "./http.ts";
@@ -26,7 +26,8 @@ export async function answerApi(
     return given;
   };
   if (api.remote && !BEYOND[page.entered].has(what)) throw onlyHere();
-  const aboutHome = answerHome(api, what, name, meant);
+  if (api.home === null && !BY_HUB.has(what)) throw notByHub();
+  const aboutHome = api.home === null ? undefined : answerHome(api.home, api.turn, what, name, meant);
   if (aboutHome !== undefined) return sendJson(response, 200, await aboutHome);
   switch (what) {
     case "GET events":
@@ -38,9 +39,11 @@ export async function answerApi(
     case "POST decisions":
       return sendJson(response, 200, await api.decisions.give(await body()));
     case "POST approvals/*/extend":
-      return sendJson(response, 200, await api.live.client().extend(name, 300));
+      return sendJson(response, 200, await homeOf(api).extend(name, 300));
     case "POST grants":
       return sendJson(response, 200, await grant(api, textOf(await meant(), "line", 4_000)));
+    case "GET gateways":
+      return sendJson(response, 200, (await api.fleet?.gateways()) ?? notThere());
     case "GET sessions":
       return sendJson(response, 200, await api.live.client().sessions());
     case "POST sessions/*/revoke":
@@ -60,22 +63,22 @@ export async function answerApi(
     case "GET charts":
       return sendJson(response, 200, await api.charts());
     case "GET calls/*":
-      return sendJson(response, 200, await api.call(name));
+      return sendJson(response, 200, await api.call(name, url.searchParams.get("gateway")));
     case "GET recordings/*":
       return sendJson(response, 200, await api.recording(name));
     case "POST log/*":
       return name === "verify" ? verify(api, response, await body()) : notThere();
     case "GET log/*":
       return name === "checkpoint"
-        ? send(response, 200, "text/plain; charset=utf-8", await api.turn.seen(() => api.log.checkpoint()))
+        ? send(response, 200, "text/plain; charset=utf-8", await api.turn.seen(() => homeOf(api).log.checkpoint()))
         : notThere();
     case "GET passkeys":
-      return sendJson(response, 200, await api.turn.seen(() => api.passkeys()));
+      return sendJson(response, 200, await api.turn.seen(() => homeOf(api).passkeys()));
     case "POST passkeys/*":
       return sendJson(response, 200, await enrol(api, page, name, body, meant));
     case "POST passkeys/*/remove":
       await meant();
-      return sendJson(response, 200, await api.turn.changed(() => api.enrolment.remove(name)));
+      return sendJson(response, 200, await api.turn.changed(() => homeOf(api).enrolment.remove(name)));
     default:
       return notThere();
   }
@@ -85,11 +88,37 @@ export async function answerApi(
 const BEYOND: Readonly<Record<Entered, ReadonlySet<string>>> = {
   link: new Set(["GET me", "POST passkeys/*"]),
   passkey: new Set([
-    ...["GET me", "GET events", "GET sessions", "GET operations/*", "GET activity", "GET charts", "GET calls/*"],
-    ...["GET recordings/*", "POST log/*", "POST approvals/*/draft", "POST approvals/*/extend", "POST decisions"],
+    ...["GET me", "GET events", "GET gateways", "GET sessions", "GET operations/*", "GET activity", "GET charts"],
+    ...[
+      "GET calls/*",
+      "GET recordings/*",
+      "POST log/*",
+      "POST approvals/*/draft",
+      "POST approvals/*/extend",
+      "POST decisions",
+    ],
     "POST sessions/*/revoke",
   ]),
 };
+
+/** What goes by way of a hub; the rest is for a host of the vault. */
+const BY_HUB: ReadonlySet<string> = new Set([
+  ...["GET me", "GET events", "GET gateways", "GET sessions", "GET operations/*", "GET activity", "GET charts"],
+  ...["GET calls/*", "POST log/*", "POST approvals/*/draft", "POST decisions", "POST sessions/*/revoke"],
+  "POST operations/*/settle",
+]);
+
+function notByHub(): Denied {
+  return new Denied(
+    "console_not_by_hub",
+    "By way of a hub you look, decide, end sessions and settle operations. This is done on a host of the vault. Nothing was done.",
+  );
+}
+
+function homeOf({ home }: Api): HomeRooms {
+  if (home === null) throw notByHub();
+  return home;
+}
 
 function isEnrolling({ remote }: Api, { entered }: Page): boolean {
   return remote && entered === "link";
@@ -106,20 +135,20 @@ async function enrol(
   const once = isEnrolling(api, page);
   if (step === "begin") {
     await (once ? body() : meant());
-    return api.turn.seen(() => api.enrolment.begin());
+    return api.turn.seen(() => homeOf(api).enrolment.begin());
   }
   if (step !== "finish") return notThere();
   const given = await body();
   return api.turn.changed(async () => {
     if (!page.isIn()) throw onlyHere();
-    const enrolled = await api.enrolment.finish(given);
+    const enrolled = await homeOf(api).enrolment.finish(given);
     if (once) page.end();
     return enrolled;
   });
 }
 
 const draft = (api: Api, name: string, body: JsonObject) => api.turn.seen(() => api.decisions.draft(name, body));
-const grant = (api: Api, line: string) => api.turn.changed(() => api.grant(line));
+const grant = (api: Api, line: string) => api.turn.changed(() => homeOf(api).grant(line));
 
 function onlyHere(): Denied {
   return new Denied(
@@ -149,10 +178,12 @@ async function verify(api: Api, response: ServerResponse, body: JsonObject): Pro
   // Byte for byte: a note that lost its last newline is another one.
   const checkpoint = typeof body["checkpoint"] === "string" ? textOf(body, "checkpoint") : null;
   const tell = openStream(response);
-  const report = await api.turn.seen(() =>
-    api.log.verify((done, total) => tell("progress", { done, total }), checkpoint),
-  );
-  tell("report", report);
+  const { fleet } = api;
+  if (fleet !== null) tell("fleet", await fleet.verify());
+  else {
+    const progress = (done: number, total: number): void => tell("progress", { done, total });
+    tell("report", await api.turn.seen(() => homeOf(api).log.verify(progress, checkpoint)));
+  }
   response.end();
 }
 

@@ -22,7 +22,7 @@ const MOST_BYTES = 2 * MAX_BODY_BYTES;
 const ROWS_A_LOOK = 4;
 
 /**
- * Writes a gateway's log, as the hub has it, into an empty folder: every row signed by that gateway for the place where it stands,
+ * Writes a gateway's log, as the hub has it, into an empty folder, or what came since the head that a folder was fetched to: every row signed by that gateway for the place where it stands,
  * each where the one before ended, up to the head. The first that is not ends it. Whether the log holds is for its own verifier.
  */
 export async function fetchLog(
@@ -30,15 +30,18 @@ export async function fetchLog(
   speaker: Speaker,
   head: HeadStatement,
   folder: string,
+  since: HeadStatement | null = null,
 ): Promise<FleetFinding | null> {
+  const begin: readonly [string, string] =
+    since === null ? ["-1", "-1"] : [String(since.segment), String(since.offset - 1)];
   // The table's key forbids it, and its owner can take the key away.
   const [twice] = await connection.ask<ChunkRow>(
-    `select segment, at_offset from ${HUB_SCHEMA}.log_chunk where gateway = $1 group by 1, 2 having count(*) > 1 limit 1`,
-    [speaker.gateway],
+    `select segment, at_offset from ${HUB_SCHEMA}.log_chunk where gateway = $1 and (segment, at_offset) > ($2::bigint, $3::bigint) group by 1, 2 having count(*) > 1 limit 1`,
+    [speaker.gateway, ...begin],
   );
   if (twice !== undefined) return { code: "chunk_forked", detail: placeOf(twice) };
-  let last: HeadStatement | null = null;
-  for (let after: readonly [string, string] = ["-1", "-1"]; ; ) {
+  let last = since;
+  for (let after = begin; ; ) {
     // By the place in the log, which no administrator chooses, and never by the order in which rows came.
     const rows = await connection.ask<ChunkRow>(
       `select segment, at_offset, substring(bytes from 1 for ${MOST_BYTES}) as bytes, ${shortText("statement")}, ${shortBytes("signature")}

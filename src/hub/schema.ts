@@ -18,6 +18,8 @@ export const statementFor = (gateway: string): string => `statement ${gateway}`;
 
 /** Among the cards: what a gateway shows of its operations. No question has this name. */
 export const BOARD = "board";
+/** And the one for the sessions that live. */
+export const SESSIONS = "sessions";
 
 /** Of a column that holds a statement or a signature: what is longer ends there, and does not fit. */
 export const shortText = (column: string): string => `left(${column}, 8192) as ${lastOf(column)}`;

@@ -635,6 +635,12 @@ export const codes = {
     means: "A console that listens beyond this machine looks, decides and ends sessions, and does nothing else.",
     mend: "Do it in gw console on the operator's own machine, or with a command there.",
   },
+  console_not_by_hub: {
+    status: 403,
+    means:
+      "A console with --hub looks at all gateways, decides, ends sessions and settles operations, and does nothing else.",
+    mend: "Do it on a host of the vault: in gw console there, or with a command.",
+  },
   console_login_busy: {
     status: 429,
     means: "Too many logins to gw console were tried from one place, or in all.",

@@ -495,6 +495,7 @@ export const defaults = {
   /** How long a statement that was answered stays for whoever asks late, and how many are taken at one look. */
   /** How many of its open operations a gateway shows on the hub, the most urgent first. */
   hubOperationsShown: 32,
+  hubSessionsShown: 32,
   hubAnswersHours: 24,
   /** How old a signed errand on an operation may be when it is taken. */
   errandMs: 86_400_000,

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ActivityEntry } from "../../audit/journals/activity-entry.ts";
 import { showIdentifier, showText } from "../../kernel/display.ts";
-import type { ActivityAnswer } from "../reading/journal.ts";
+import type { ActivityAnswer, ShownEntry } from "../reading/journal.ts";
 import { ask } from "./api.ts";
 import { Button, Chip, Empty, Problem, Time } from "./parts.tsx";
 
@@ -17,6 +17,7 @@ const FILTERS = [
   ["caller", "Caller", "text"],
   ["credential", "Credential", "text"],
   ["operator", "Operator", "text"],
+  ["gateway", "Gateway", "text"],
 ] as const;
 
 /** Times are typed in the person's own zone. */
@@ -30,11 +31,11 @@ function filterOf(text: string, outcome: string, fields: Readonly<Record<string,
 }
 
 /** Every call, newest first. Only the rows that can be seen exist; what they say is fetched as it comes into sight. */
-export function Activity({ query }: { readonly query: URLSearchParams }) {
+export function Activity({ query, hub }: { readonly query: URLSearchParams; readonly hub: boolean }) {
   const [text, setText] = useState(query.get("q") ?? "");
   const [outcome, setOutcome] = useState("");
   const [fields, setFields] = useState<Readonly<Record<string, string>>>({});
-  const [pages, setPages] = useState<ReadonlyMap<number, readonly ActivityEntry[]>>(new Map());
+  const [pages, setPages] = useState<ReadonlyMap<number, readonly ShownEntry[]>>(new Map());
   const [about, setAbout] = useState<Omit<ActivityAnswer, "rows"> | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [top, setTop] = useState(0);
@@ -134,7 +135,7 @@ export function Activity({ query }: { readonly query: URLSearchParams }) {
             More filters {Object.values(fields).some((value) => value !== "") && <Chip kind="acts">in use</Chip>}
           </summary>
           <div class="more-fields">
-            {FILTERS.map(([name, label, type]) => (
+            {FILTERS.filter(([name]) => hub || name !== "gateway").map(([name, label, type]) => (
               <label key={name}>
                 {label}
                 <input
@@ -159,6 +160,11 @@ export function Activity({ query }: { readonly query: URLSearchParams }) {
         </p>
       )}
       <Problem text={problem} />
+      {about?.wrong?.map(({ gateway, words }) => (
+        <p key={gateway} class="problem">
+          The log of {showIdentifier(gateway)} is not shown: {words}. See Log.
+        </p>
+      ))}
       {about !== null && about.matching === 0 ? (
         <Empty title="Nothing to show">
           Calls appear here as they are made. Take away a filter, or read further back.
@@ -189,15 +195,19 @@ const COLOURS: Readonly<Record<string, string>> = {
   gap: "grave",
 };
 
-function Entry({ at, entry }: { readonly at: number; readonly entry: ActivityEntry | undefined }) {
+function Entry({ at, entry }: { readonly at: number; readonly entry: ShownEntry | undefined }) {
   const place = { transform: `translateY(${at * ROW_PX}px)` };
   if (entry === undefined) return <li class="entry loading" style={place} aria-hidden="true" />;
   const { id, name, detail, outcome } = wordsOf(entry);
+  const of = entry.gateway === undefined ? "" : `?gateway=${encodeURIComponent(entry.gateway)}`;
   const content = (
     <>
       <Time at={"at" in entry ? entry.at : null} />
       <span class="name">{name}</span>
-      <span class="detail-text">{detail}</span>
+      <span class="detail-text">
+        {entry.gateway !== undefined && <b>{showIdentifier(entry.gateway)} </b>}
+        {detail}
+      </span>
       <Chip kind={COLOURS[outcome] ?? "plain"}>{outcome}</Chip>
     </>
   );
@@ -206,7 +216,7 @@ function Entry({ at, entry }: { readonly at: number; readonly entry: ActivityEnt
       {id === null ? (
         <span class="line">{content}</span>
       ) : (
-        <a class="line" href={`#/call/${encodeURIComponent(id)}`}>
+        <a class="line" href={`#/call/${encodeURIComponent(id)}${of}`}>
           {content}
         </a>
       )}

@@ -7,6 +7,7 @@ import { Call } from "./call.tsx";
 import { Charts } from "./charts.tsx";
 import { Credentials } from "./credentials.tsx";
 import { Entrance } from "./entrance.tsx";
+import { FleetLog } from "./fleet-log.tsx";
 import { Grants } from "./grants.tsx";
 import { Log } from "./log.tsx";
 import { type Connection, isOpen, type Me, START, type State, step } from "./model.ts";
@@ -84,7 +85,7 @@ export function App() {
           <a href="#/waiting">gw</a>
         </h1>
         <nav aria-label="Screens">
-          {(me.remote ? LOOKING : SCREENS).map(([name, label]) => (
+          {(me.remote || me.hub ? LOOKING : SCREENS).map(([name, label]) => (
             <a key={name} href={`#/${name}`} {...(route.screen === name ? { "aria-current": "page" as const } : {})}>
               {label}
               {name === "waiting" && open > 0 && <span class="badge">{open}</span>}
@@ -94,7 +95,7 @@ export function App() {
         </nav>
         <p class="status" role="status">
           <NotifyButton />
-          <Standing connection={state.connection} gone={gone} />
+          <Standing connection={state.connection} gone={gone} hub={me.hub} />
           <span class="operator">{showText(me.operator)}</span>
         </p>
       </header>
@@ -119,15 +120,15 @@ function Screen(props: {
   const { route, state, me } = props;
   switch (route.screen) {
     case "now":
-      return <Now board={state.board} remote={me.remote} />;
+      return <Now board={state.board} remote={me.remote} hub={me.hub} />;
     case "activity":
-      return <Activity key={route.query.toString()} query={route.query} />;
+      return <Activity key={route.query.toString()} query={route.query} hub={me.hub} />;
     case "call":
-      return <Call id={route.id} />;
+      return <Call id={route.id} gateway={route.query.get("gateway")} />;
     case "charts":
       return <Charts />;
     case "log":
-      return <Log remote={me.remote} />;
+      return me.hub ? <FleetLog /> : <Log remote={me.remote} />;
     case "packs":
       return route.id === "" ? <Packs /> : <Pack key={route.id} name={route.id} />;
     case "credentials":
@@ -143,10 +144,11 @@ function Screen(props: {
   }
 }
 
-function Standing({ connection, gone }: { readonly connection: Connection | null; readonly gone: boolean }) {
+function Standing(props: { readonly connection: Connection | null; readonly gone: boolean; readonly hub: boolean }) {
+  const { connection, gone, hub } = props;
   if (gone) return <Chip kind="grave">the console program is gone</Chip>;
   if (connection === null) return <Chip kind="plain">connecting</Chip>;
-  if (connection.kind === "lost") return <Chip kind="grave">no gateway</Chip>;
+  if (connection.kind === "lost") return <Chip kind="grave">{hub ? "no hub" : "no gateway"}</Chip>;
   return connection.locked ? <Chip kind="acts">locked</Chip> : <Chip kind="good">connected</Chip>;
 }
 

@@ -9,15 +9,16 @@ import { Chip, Id, Problem, Time } from "./parts.tsx";
 import { Recording } from "./recording.tsx";
 
 /** One call from its card to its end, in one column of time, with every digest and signature worked out again. */
-export function Call({ id }: { readonly id: string }) {
+export function Call({ id, gateway }: { readonly id: string; readonly gateway: string | null }) {
   const [answer, setAnswer] = useState<CallAnswer | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   useEffect(() => {
-    ask("GET", `/api/calls/${encodeURIComponent(id)}`).then(
+    const of = gateway === null ? "" : `?gateway=${encodeURIComponent(gateway)}`;
+    ask("GET", `/api/calls/${encodeURIComponent(id)}${of}`).then(
       (found) => setAnswer(found as CallAnswer),
       (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)),
     );
-  }, [id]);
+  }, [id, gateway]);
   return (
     <section class="call" aria-labelledby="call">
       <a class="back always" href="#/activity">
@@ -26,11 +27,18 @@ export function Call({ id }: { readonly id: string }) {
       <h2 id="call">
         <Id text={id} />
       </h2>
+      {gateway !== null && (
+        <p class="muted">
+          From the log of <b>{showIdentifier(gateway)}</b> on the hub; what was recorded of it stays on that host.
+        </p>
+      )}
       <Problem text={problem} />
       {answer === null && problem === null && <p class="muted">Opening the log with your key…</p>}
       {answer !== null && (
         <>
-          <ol class="timeline">{stepsOf(answer).map(({ shown }) => shown)}</ol>
+          <ol class="timeline">
+            {stepsOf(gateway === null ? answer : { ...answer, recordings: [] }).map(({ shown }) => shown)}
+          </ol>
           <details open>
             <summary>All of it, word by word</summary>
             <Words label="The record, word by word" lines={answer.lines} />

@@ -25,10 +25,15 @@ export function EffectChip({ effect }: { readonly effect: string }) {
   return <Chip kind={DANGER[effect] ?? "acts"}>{showIdentifier(effect)}</Chip>;
 }
 
-export function CardHead({ card }: { readonly card: Card }) {
+export function CardHead({ card, gateway }: { readonly card: Card; readonly gateway: string | undefined }) {
   const { call, scope, run } = card;
   return (
     <header class="card-head">
+      {gateway !== undefined && (
+        <p class="on">
+          on <b>{showIdentifier(gateway)}</b>
+        </p>
+      )}
       <p class="who">{showText(card.authority)}</p>
       <h2>
         <span class="asks">{ASKS[card.asks]}:</span> <code>{titleOf(card)}</code>

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { showIdentifier, showText } from "../../kernel/display.ts";
+import { keyOf } from "../card-key.ts";
 import { ask } from "./api.ts";
 import { GrantDialog } from "./grant-dialog.tsx";
 import { useKeys } from "./keys.ts";
@@ -47,7 +48,7 @@ export function Decide({
     setAsking(null);
     setGranted(null);
     setTicket("");
-  }, [approval.approval_id, approval.card_digest]);
+  }, [keyOf(approval), approval.card_digest]);
 
   const { scope } = card;
   // The budget is the run's: whoever joins one later, or wants more for a session, changes none of it.
@@ -71,11 +72,10 @@ export function Decide({
   async function give(drafted: Drafted, more: object): Promise<void> {
     const view = (await meant("/api/decisions", { draft: drafted.draft, ...more })) as {
       readonly state: string;
-      readonly given: readonly unknown[];
     };
     setAsking(null);
     onSaid(
-      view.state === "pending" && view.given.length > 0
+      view.state === "pending"
         ? "Your yes is on record. A second operator has to approve it too."
         : `${showIdentifier(approval.approval_id)} is ${view.state}.`,
     );
@@ -83,7 +83,7 @@ export function Decide({
 
   const draft = (body: object): Promise<Drafted> =>
     ask("POST", `/api/approvals/${encodeURIComponent(approval.approval_id)}/draft`, {
-      card_digest: approval.card_digest,
+      ...{ card_digest: approval.card_digest, gateway: approval.gateway ?? null },
       ...body,
     }) as Promise<Drafted>;
 
@@ -115,7 +115,7 @@ export function Decide({
       await approve();
     });
   };
-  const proposed = !me.remote && "line" in approval.grant ? approval.grant.line : null;
+  const proposed = !me.remote && !me.hub && "line" in approval.grant ? approval.grant.line : null;
   const askGrant = (): void => {
     if (ready && proposed !== null) setAsking({ kind: "grant", line: proposed });
   };
@@ -173,11 +173,14 @@ export function Decide({
             Approve and grant <kbd>g</kbd>
           </Button>
         )}
-        <Button class="plain" aria-disabled={!ready} onClick={() => ready && void extend()}>
-          5 min more
-        </Button>
+        {!me.hub && (
+          <Button class="plain" aria-disabled={!ready} onClick={() => ready && void extend()}>
+            5 min more
+          </Button>
+        )}
       </div>
-      {"none" in approval.grant && card.call !== null && (
+      {me.hub && <p class="muted">More time for a card, and a grant, are given on a host of the vault.</p>}
+      {!me.hub && "none" in approval.grant && card.call !== null && (
         <p class="muted">No grant could answer this: {showText(approval.grant.none)}.</p>
       )}
       {granted !== null && (
@@ -189,8 +192,14 @@ export function Decide({
       {passkey && me.passkeys === 0 && (
         <p class="muted">
           This needs a passkey, and you have none here yet.{" "}
-          {me.remote ? "Enrol one with gw console --listen … --enrol" : <a href="#/people">Enrol one</a>}; a no needs
-          none.
+          {me.hub ? (
+            "Enrol one at gw console on a host of the vault"
+          ) : me.remote ? (
+            "Enrol one with gw console --listen … --enrol"
+          ) : (
+            <a href="#/people">Enrol one</a>
+          )}
+          ; a no needs none.
         </p>
       )}
       <Problem text={problem} />

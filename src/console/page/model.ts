@@ -1,5 +1,6 @@
 import type { Card } from "../../conventions/approval/card.ts";
 import type { OperationBoard } from "../../conventions/operation/summary.ts";
+import { keyOf } from "../card-key.ts";
 import type { Connection, News, ShownApproval } from "../live.ts";
 
 export type { Card, Connection, OperationBoard, ShownApproval };
@@ -15,6 +16,8 @@ export interface Me {
   /** This page was let in to enrol a passkey there, and for nothing else. */
   readonly enrolling: boolean;
   readonly passkeys: number;
+  /** It looks at all gateways of a vault by way of a hub, and does what a hub can. */
+  readonly hub: boolean;
 }
 
 /** A card on the page. It stays where it is when it is decided, so that nothing moves under a pointer. */
@@ -53,10 +56,8 @@ export function step(state: State, news: News, nowMs: number): State {
     case "approval":
       return { ...state, rows: put(state.rows, news.approval, nowMs) };
     case "waiting": {
-      const there = new Set(news.approvals.map(({ approval_id }) => approval_id));
-      const known = state.rows.map((row) =>
-        isOpen(row) && !there.has(row.approval.approval_id) ? gone(row, nowMs) : row,
-      );
+      const there = new Set(news.approvals.map(keyOf));
+      const known = state.rows.map((row) => (isOpen(row) && !there.has(keyOf(row.approval)) ? gone(row, nowMs) : row));
       return { ...state, rows: news.approvals.reduce<readonly Row[]>((rows, one) => put(rows, one, nowMs), known) };
     }
   }
@@ -64,7 +65,7 @@ export function step(state: State, news: News, nowMs: number): State {
 
 /** Where it stood before, or below all others. */
 function put(rows: readonly Row[], approval: ShownApproval, nowMs: number): readonly Row[] {
-  const at = rows.findIndex((row) => row.approval.approval_id === approval.approval_id);
+  const at = rows.findIndex((row) => keyOf(row.approval) === keyOf(approval));
   const before = rows[at];
   const same =
     before !== undefined &&

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { showIdentifier, showText } from "../../kernel/display.ts";
 import { ask } from "./api.ts";
+import { Gateways } from "./gateways.tsx";
 import type { OperationBoard } from "./model.ts";
 import { type Asked, OperationTile } from "./operation.tsx";
 import { Empty, Id, Problem, Time } from "./parts.tsx";
@@ -9,7 +10,8 @@ import { useMeant } from "./secret.tsx";
 import { type Session, SessionTile } from "./session.tsx";
 
 /** Who may act now, and what is under way at providers. */
-export function Now({ board, remote }: { readonly board: OperationBoard; readonly remote: boolean }) {
+export function Now(props: { readonly board: OperationBoard; readonly remote: boolean; readonly hub: boolean }) {
+  const { board, remote, hub } = props;
   const [sessions, setSessions] = useState<readonly Session[] | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [said, setSaid] = useState("");
@@ -60,6 +62,7 @@ export function Now({ board, remote }: { readonly board: OperationBoard; readonl
         {said}
       </p>
       <Problem text={problem} />
+      {hub && <Gateways />}
       <section aria-labelledby="sessions">
         <h2 id="sessions">Sessions</h2>
         {sessions !== null && live.length === 0 && (
@@ -102,9 +105,11 @@ export function Now({ board, remote }: { readonly board: OperationBoard; readonl
         <ul class="tiles">
           {[...board.shown, ...board.ended].map((one) => (
             <OperationTile
-              key={one.operation_id}
+              key={`${one.operation_id} ${gatewayOf(one)}`}
               operation={one}
+              gateway={gatewayOf(one)}
               remote={remote}
+              hub={hub}
               onAsk={setAsking}
               onSaid={setSaid}
               act={act}
@@ -126,6 +131,11 @@ export function Now({ board, remote }: { readonly board: OperationBoard; readonl
       {dialog}
     </>
   );
+}
+
+/** Whose it is, where a hub shows several. */
+function gatewayOf(one: object): string | null {
+  return "gateway" in one && typeof one.gateway === "string" ? one.gateway : null;
 }
 
 /** Whether `gw run` started the one and is the other. */

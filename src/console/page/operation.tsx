@@ -14,14 +14,17 @@ export interface Asked {
 /** One piece of work at a provider, and what a person can do about it. */
 export function OperationTile(props: {
   readonly operation: OperationSummary;
+  /** Whose it is, where a hub shows several. */
+  readonly gateway: string | null;
   /** Nothing is typed or signed from afar but decisions. */
   readonly remote: boolean;
+  readonly hub: boolean;
   readonly onAsk: (asked: Asked) => void;
   readonly onSaid: (text: string) => void;
   readonly act: (work: () => Promise<void>) => Promise<void>;
   readonly meant: (path: string, body?: object) => Promise<unknown>;
 }) {
-  const { operation, remote, onAsk, onSaid, act, meant } = props;
+  const { operation, gateway, remote, hub, onAsk, onSaid, act, meant } = props;
   const { operation_id: id, state, progress, problem } = operation;
   const [detail, setDetail] = useState<OperationDetail | null>(null);
   const settled = state === "succeeded" || state === "failed" || state === "cancelled";
@@ -65,6 +68,7 @@ export function OperationTile(props: {
     <li class="tile">
       <header>
         <b>{showIdentifier(operation.action)}</b>
+        {gateway !== null && <Chip kind="plain">{showIdentifier(gateway)}</Chip>}
         <Chip kind={problem !== null ? "grave" : settled ? "calm" : "acts"}>{state.replaceAll("_", " ")}</Chip>
       </header>
       <p class="muted">
@@ -92,15 +96,19 @@ export function OperationTile(props: {
       )}
       {!settled && !remote && (
         <div class="buttons">
-          <Button
-            class="plain small"
-            onClick={() => void errand("reconcile", "The provider was asked what became of it.")}
-          >
-            Look now
-          </Button>
-          <Button class="plain small" onClick={cancel}>
-            Cancel
-          </Button>
+          {!hub && (
+            <>
+              <Button
+                class="plain small"
+                onClick={() => void errand("reconcile", "The provider was asked what became of it.")}
+              >
+                Look now
+              </Button>
+              <Button class="plain small" onClick={cancel}>
+                Cancel
+              </Button>
+            </>
+          )}
           <Button class="plain small" onClick={() => settle(true)}>
             It happened
           </Button>

@@ -2,6 +2,8 @@ import { showBounded, showIdentifier, showText } from "../../kernel/display.ts";
 import { Button, Chip, Id, Meter, Time } from "./parts.tsx";
 
 export interface Session {
+  /** Whose it is, where a hub shows several. */
+  readonly gateway?: string;
   readonly session_id: string;
   readonly run_id: string;
   readonly state: string;
@@ -50,6 +52,11 @@ export function SessionTile(props: {
         </Button>
       </header>
       {session.purpose !== null && <p>“{showBounded(session.purpose, 120)}”</p>}
+      {session.gateway !== undefined && (
+        <p>
+          on <b>{showIdentifier(session.gateway)}</b>
+        </p>
+      )}
       <p class="muted">
         process {process?.pid ?? "?"} of user {process?.uid ?? "?"}, approved by {showIdentifier(session.approved_by)}{" "}
         <Time at={session.approved_at} />

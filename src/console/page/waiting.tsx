@@ -1,9 +1,11 @@
 import { useRef, useState } from "preact/hooks";
+import { showIdentifier } from "../../kernel/display.ts";
+import { keyOf } from "../card-key.ts";
 import { CardHead, CardWords, EffectChip, titleOf } from "./card.tsx";
 import { Decide } from "./decide.tsx";
 import { useKeys } from "./keys.ts";
 import { isOpen, type Me, type Row } from "./model.ts";
-import { Empty, left, useNow } from "./parts.tsx";
+import { Chip, Empty, left, useNow } from "./parts.tsx";
 import { Plan } from "./plan.tsx";
 
 /** What waits for a person. A card keeps its place whatever happens to it or around it. */
@@ -20,13 +22,13 @@ export function Waiting({
   const now = useNow();
   // Whoever chose nothing sees the first card that waits, and goes on seeing it when it is decided.
   const shown = useRef("");
-  const named = (id: string): Row | undefined => rows.find((row) => row.approval.approval_id === id);
+  const named = (id: string): Row | undefined => rows.find((row) => keyOf(row.approval) === id);
   const current = named(chosen) ?? (chosen === "" ? (named(shown.current) ?? rows.find(isOpen)) : undefined);
-  shown.current = current?.approval.approval_id ?? "";
+  shown.current = current === undefined ? "" : keyOf(current.approval);
   const move = (by: number): void => {
     const at = current === undefined ? -1 : rows.indexOf(current);
     const next = rows[Math.max(0, Math.min(rows.length - 1, at + by))];
-    if (next !== undefined) location.hash = `#/waiting/${next.approval.approval_id}`;
+    if (next !== undefined) location.hash = hashOf(next);
   };
   useKeys({ j: () => move(1), k: () => move(-1) });
   if (rows.length === 0) {
@@ -42,7 +44,7 @@ export function Waiting({
       <nav class="queue" aria-label="Cards">
         <ul>
           {rows.map((row) => (
-            <QueueRow key={row.approval.approval_id} row={row} now={now} chosen={row === current} />
+            <QueueRow key={keyOf(row.approval)} row={row} now={now} chosen={row === current} />
           ))}
         </ul>
       </nav>
@@ -55,11 +57,11 @@ export function Waiting({
               All cards
             </a>
             <p class="clock">{isOpen(current) ? left(current.untilMs, now) : ""}</p>
-            <CardHead card={current.approval.card} />
+            <CardHead card={current.approval.card} gateway={current.approval.gateway} />
             <p class="said" role="status">
-              {said.about === current.approval.approval_id ? said.text : ""}
+              {said.about === keyOf(current.approval) ? said.text : ""}
             </p>
-            <Decide row={current} me={me} onSaid={(text) => setSaid({ about: current.approval.approval_id, text })} />
+            <Decide row={current} me={me} onSaid={(text) => setSaid({ about: keyOf(current.approval), text })} />
             {current.approval.card.plan !== undefined && <Plan plan={current.approval.card.plan} />}
             <CardWords approval={current.approval} />
           </>
@@ -69,17 +71,22 @@ export function Waiting({
   );
 }
 
+function hashOf({ approval }: Row): string {
+  return `#/waiting/${encodeURIComponent(keyOf(approval))}`;
+}
+
 function QueueRow({ row, now, chosen }: { readonly row: Row; readonly now: number; readonly chosen: boolean }) {
   const { approval, untilMs } = row;
   const { card } = approval;
   return (
     <li>
       <a
-        href={`#/waiting/${approval.approval_id}`}
+        href={hashOf(row)}
         class={isOpen(row) ? "row" : "row over"}
         {...(chosen ? { "aria-current": "true" as const } : {})}
       >
         <span class="name">{titleOf(card)}</span>
+        {approval.gateway !== undefined && <Chip kind="plain">{showIdentifier(approval.gateway)}</Chip>}
         {card.call !== null && <EffectChip effect={card.call.effect} />}
         <span class="when">{isOpen(row) ? left(untilMs, now) : approval.state}</span>
       </a>

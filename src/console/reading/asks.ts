@@ -3,14 +3,18 @@ import type { Signers } from "../../surfaces/cli/audit/check-hand.ts";
 import type { TraceRecord } from "../../surfaces/cli/audit/trace-record.ts";
 import type { LastUses } from "../../surfaces/cli/grant/last-use.ts";
 import type { Charts } from "./charts.ts";
-import type { ActivityAnswer } from "./journal.ts";
+import type { ActivityAnswer, LogPlace } from "./journal.ts";
 import type { Wanted } from "./wanted.ts";
 
 /** What the thread that opens the log is asked, by name, and what it answers. */
 export interface Asks {
   activity: { readonly of: Wanted; readonly answer: ActivityAnswer };
   charts: { readonly of: null; readonly answer: Charts };
-  call: { readonly of: { readonly id: string; readonly signers: Signers }; readonly answer: CallAnswer };
+  call: {
+    /** The gateway is named where there are several logs. */
+    readonly of: { readonly id: string; readonly gateway: string | null; readonly signers: Signers };
+    readonly answer: CallAnswer;
+  };
   recording: { readonly of: string; readonly answer: readonly string[] };
   uses: { readonly of: null; readonly answer: LastUses };
 }
@@ -28,6 +32,8 @@ export interface CallAnswer {
 
 export interface Question {
   readonly number: number;
+  /** Those that are there now. */
+  readonly logs: readonly LogPlace[];
   readonly name: keyof Asks;
   readonly of: unknown;
 }
@@ -40,6 +46,5 @@ export type Reply = { readonly number: number } & (
 
 /** What the thread is given at its start. */
 export interface ReadingStart {
-  readonly log: string;
   readonly readingKey: KeyObject;
 }

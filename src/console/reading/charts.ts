@@ -179,6 +179,17 @@ export function startCharts(): ChartFold {
   };
 }
 
+/** Of several logs: a page adds up what is of the same time. */
+export function mergeCharts(all: readonly Charts[]): Charts {
+  return {
+    slots: all.flatMap(({ slots }) => slots),
+    waits: all.flatMap(({ waits }) => waits),
+    denials: all.flatMap(({ denials }) => denials),
+    runs: all.flatMap(({ runs }) => runs).sort((one, other) => (one.at < other.at ? 1 : -1)),
+    whole: all.every(({ whole }) => whole),
+  };
+}
+
 function forgetOldest(kept: Map<unknown, unknown>, most: number): void {
   if (kept.size <= most) return;
   for (const oldest of kept.keys()) {

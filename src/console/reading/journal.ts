@@ -10,15 +10,26 @@ import { type Beside, startBeside } from "./beside.ts";
 import { type ChartFold, type Charts, startCharts } from "./charts.ts";
 import { FIELDS, type FieldName, type Wanted } from "./wanted.ts";
 
+/** A log, and whose it is where there are several. */
+export interface LogPlace {
+  readonly gateway: string | null;
+  readonly folder: string;
+}
+
+/** An entry, and whose log it stands in where there are several. */
+export type ShownEntry = ActivityEntry & { readonly gateway?: string };
+
 /** What one answer to the Activity screen holds. */
 export interface ActivityAnswer {
-  readonly rows: readonly ActivityEntry[];
+  readonly rows: readonly ShownEntry[];
   readonly matching: number;
   readonly read: number;
   readonly whole: boolean;
   /** Whether the texts of all of them were searched. */
   readonly texts: boolean;
   /** While an older part is being opened: how far that is. The rows are those of the part before. */
+  /** Of a hub: the logs that are not shown, and why. */
+  readonly wrong?: readonly { readonly gateway: string; readonly words: string }[];
   readonly reading: { readonly done: number; readonly total: number } | null;
 }
 
@@ -30,7 +41,17 @@ const WINDOW_GROWS = 8;
  * The Activity journal, opened with the operator's reading key. It begins at the end of the log, follows what is
  * written, and goes further back when somebody asks.
  */
-export function createJournal(log: string, readingKey: KeyObject) {
+export interface OneJournal {
+  /** All that fits, the newest first. */
+  list(wanted: Wanted): Listed;
+  charts(): Charts;
+}
+
+export interface Listed extends Omit<ActivityAnswer, "rows" | "matching"> {
+  readonly rows: readonly Found[];
+}
+
+export function createJournal({ folder: log, gateway }: LogPlace, readingKey: KeyObject): OneJournal {
   let bytes: number = defaults.journalWindowBytes;
   let opened: Opened | null = null;
   let larger: Opened | null = null;
@@ -55,7 +76,7 @@ export function createJournal(log: string, readingKey: KeyObject) {
       const next = part.reader.next();
       if (next === undefined) return true;
       for (const item of next) {
-        for (const entry of part.fold.add(item)) part.settled.push(found(entry));
+        for (const entry of part.fold.add(item)) part.settled.push(found(entry, gateway));
         part.charts.add(item);
         part.beside.add(item);
       }
@@ -84,27 +105,25 @@ export function createJournal(log: string, readingKey: KeyObject) {
   }
 
   return {
-    /** The newest first, as far as the page can see. */
-    list(wanted: Wanted): ActivityAnswer {
+    list(wanted) {
       const part = stand(wanted.older);
-      const { offset, limit, older: _older, ...filter } = wanted;
+      const { offset: _offset, limit: _limit, older: _older, ...filter } = wanted;
       // Scrolling asks for the same again and again: what fits is worked out once for each state of the log.
       const key = JSON.stringify([filter, part.from ?? null, part.items]);
       if (fitting?.key !== key) {
-        const all = [...part.settled, ...part.fold.rest().map(found)];
+        const all = [...part.settled, ...part.fold.rest().map((entry) => found(entry, gateway))];
         const rows = all.filter(fitsOf(wanted, part.beside)).sort((a, b) => b.entry.frame - a.entry.frame);
         fitting = { key, rows, read: all.length };
       }
       return {
-        rows: fitting.rows.slice(offset, offset + limit).map(({ entry }) => entry),
-        matching: fitting.rows.length,
+        rows: fitting.rows,
         read: fitting.read,
         whole: part.from === undefined,
         texts: part.beside.isWhole(),
         reading: larger === null ? null : progressOf(log, larger),
       };
     },
-    charts(): Charts {
+    charts() {
       const part = stand(false);
       return { ...part.charts.tell(), whole: part.from === undefined };
     },
@@ -141,15 +160,15 @@ function sizeOf(path: string): number | null {
   return statSync(path, { throwIfNoEntry: false })?.size ?? null;
 }
 
-interface Found {
-  readonly entry: ActivityEntry;
+export interface Found {
+  readonly entry: ShownEntry;
   /** Everything that it says, for the search. */
   readonly words: string;
 }
 
-function found(entry: ActivityEntry): Found {
+function found(entry: ActivityEntry, gateway: string | null): Found {
   const said = Object.values(entry).filter((value) => typeof value === "string");
-  return { entry, words: said.join("\n").toLowerCase() };
+  return { entry: gateway === null ? entry : { ...entry, gateway }, words: said.join("\n").toLowerCase() };
 }
 
 function fitsOf(wanted: Wanted, beside: Beside): (found: Found) => boolean {

@@ -3,8 +3,9 @@ import { Worker } from "node:worker_threads";
 import type { Code } from "../../kernel/codes.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import type { Asks, Question, ReadingStart, Reply } from "./asks.ts";
+import type { LogPlace } from "./journal.ts";
 
-/** The log, opened in a thread of its own: a long log is read while cards are decided. */
+/** The logs, opened in a thread of its own: a long log is read while cards are decided. */
 export interface Reading {
   ask<Name extends keyof Asks>(name: Name, of: Asks[Name]["of"]): Promise<Asks[Name]["answer"]>;
   close(): void;
@@ -15,7 +16,8 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-export function startReading(log: string, readingKey: KeyObject): Reading {
+/** `find` brings the logs up to date and says which there are. */
+export function startReading(find: () => Promise<readonly LogPlace[]>, readingKey: KeyObject): Reading {
   const waiting = new Map<number, Waiting>();
   let worker: Worker | null = null;
   let asked = 0;
@@ -25,7 +27,7 @@ export function startReading(log: string, readingKey: KeyObject): Reading {
     if (worker !== null) return worker;
     // The package holds compiled files: the worker has the extension that this file has.
     const file = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";
-    const start: ReadingStart = { log, readingKey };
+    const start: ReadingStart = { readingKey };
     const begun = new Worker(new URL(file, import.meta.url), { workerData: start, env: {} });
     begun.on("message", take);
     begun.once("error", () => undefined);
@@ -48,9 +50,10 @@ export function startReading(log: string, readingKey: KeyObject): Reading {
   }
 
   return {
-    ask(name, of) {
+    async ask(name, of) {
+      const logs = await find();
       return new Promise((resolve, reject) => {
-        const question: Question = { number: ++asked, name, of };
+        const question: Question = { number: ++asked, name, of, logs };
         waiting.set(question.number, { resolve, reject });
         thread().postMessage(question);
       });

@@ -23,6 +23,7 @@ export const FIELDS = {
   run: "run_id",
   caller: "caller",
   credential: "credential_label",
+  gateway: "gateway",
 } as const;
 export type FieldName = keyof typeof FIELDS;
 
@@ -42,7 +43,13 @@ export function readWanted(query: URLSearchParams): Wanted {
   return {
     ...{ text: text("q"), outcome: text("outcome"), since: time("since"), until: time("until") },
     operator: text("operator"),
-    fields: { action: text("action"), run: text("run"), caller: text("caller"), credential: text("credential") },
+    fields: {
+      action: text("action"),
+      run: text("run"),
+      caller: text("caller"),
+      credential: text("credential"),
+      gateway: text("gateway"),
+    },
     offset: number("offset", 10_000_000),
     limit: query.get("export") === "1" ? EXPORT_ROWS : number("limit", PAGE_ROWS) || 100,
     older: query.get("older") === "1",

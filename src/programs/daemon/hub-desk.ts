@@ -13,16 +13,17 @@ import { parseJson } from "../../conventions/request/json/parse.ts";
 import { compileSchema, type SchemaCheck } from "../../conventions/request/schema.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { WaitingCard } from "../../hub/queue.ts";
-import { BOARD } from "../../hub/schema.ts";
+import { BOARD, SESSIONS } from "../../hub/schema.ts";
 import { digestText } from "../../kernel/canonical-json.ts";
 import type { Clock, Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
+import type { SessionRecord } from "../../surfaces/operator/answers.ts";
 import { givenSchema } from "../../surfaces/operator/approval-routes.ts";
 import type { OperationRecords } from "../../surfaces/operator/operation-records.ts";
 import { errandSchema, settlementSchema } from "../../surfaces/operator/operation-routes.ts";
-import { approvalRecord } from "../../surfaces/operator/records.ts";
+import { approvalRecord, sessionRecord } from "../../surfaces/operator/records.ts";
 import { signedSchema } from "../../surfaces/operator/schemas.ts";
 import { revocationSchema } from "../../surfaces/operator/session-routes.ts";
 import type { Trust } from "./trust.ts";
@@ -132,8 +133,17 @@ export function createHubDesk({ gateway, log, clock, sleep, state, operations, o
     return [{ approvalId: BOARD, version: digestText(JSON.stringify([said, open.length])), content }];
   }
 
+  /** Who may act, the newest of them. */
+  function sessions(): readonly WaitingCard[] {
+    const live = gateway.sessions().filter(({ state }) => state !== "ended");
+    if (live.length === 0) return [];
+    const shown = live.slice(-defaults.hubSessionsShown).map((one) => sessionRecord(one, gateway.runOf(one)));
+    const content = () => ({ sessions: shown as unknown as JsonValue, live: live.length });
+    return [{ approvalId: SESSIONS, version: digestText(JSON.stringify([shown.map(newsOf), live.length])), content }];
+  }
+
   return {
-    waiting: () => [...questions(), ...board()],
+    waiting: () => [...questions(), ...board(), ...sessions()],
     async take(body) {
       try {
         return await perform(body);
@@ -148,6 +158,16 @@ export function createHubDesk({ gateway, log, clock, sleep, state, operations, o
       gateway.operations.watch(listener);
     },
   };
+}
+
+/** Every call uses something: what is told is each eighth of a budget. */
+function newsOf({ session_id, state, budget_granted: most, budget_used: used }: SessionRecord): readonly unknown[] {
+  const eighth = (part = 0, all = 0): number => (all === 0 ? 0 : Math.floor((8 * part) / all));
+  return [
+    ...[session_id, state],
+    ...[eighth(used?.attempts, most?.attempts), eighth(used?.side_effects, most?.side_effects)],
+    eighth(used?.spend_cents, most?.spend_cents),
+  ];
 }
 
 function formatOf(value: JsonValue): JsonValue | undefined {

@@ -29,6 +29,10 @@ export interface OperatorOptions extends BaseOptions {
 
 /** Where `gw console` answers. */
 export interface ConsoleOptions extends OperatorOptions {
+  /** The address of a hub's database, instead of the one gateway of this home. */
+  readonly hub?: string;
+  readonly hubPasswordFile?: string;
+  readonly hubCa?: string;
   readonly port: number;
   /** An address of this machine that others reach. */
   readonly listen?: string;

@@ -45,6 +45,7 @@ import { type Decision, draftDecision } from "./draft-decision.ts";
 import { handOver, type ServerCheck } from "./hand-over.ts";
 import { signerOf } from "./login.ts";
 import { approvalPath, openReading, operationPath, type ReadingClient, ticketPath } from "./reading.ts";
+import { settlementOf } from "./settlement.ts";
 
 /** What the plane takes in one request. */
 const DECISIONS_AT_ONCE = 50;
@@ -147,21 +148,11 @@ export async function connectOperator(
       const signed = signStatement(statement, operator.approver) as unknown as JsonValue;
       await tell(`/v1/sessions/${encodeURIComponent(sessionId)}/revoke`, signed);
     },
-    async settleOperation({ operation_id, request_fingerprint }, { happened, reason, although }, show) {
-      const statement: SettlementStatement = {
-        format: "gw.settlement/v1",
-        vault_id: operator.vaultId,
-        operation_id,
-        request_fingerprint,
-        happened,
-        reason,
-        although,
-        ...who,
-        decided_at: isoTime(clock.wallMs()),
-      };
+    async settleOperation(operation, said, show) {
+      const statement = settlementOf(operation, said, operator, clock);
       show(statement);
       const signed = signStatement(statement, operator.approver) as unknown as JsonValue;
-      return post(operationAnswer, `${operationPath(operation_id)}/settle`, signed);
+      return post(operationAnswer, `${operationPath(operation.operation_id)}/settle`, signed);
     },
     checkHost: ({ host, port, user, hostKey, credential }) =>
       post(hostCheckAnswer, "/v1/ssh/check", { host, port, user, host_key: hostKey, credential }),

@@ -202,7 +202,10 @@ export type ApprovalView = FromSchema<typeof shownApproval> & {
   /** Which gateway asks, where the card came by way of a hub. */
   readonly gateway?: string;
 };
-export type SessionRecord = FromSchema<typeof sessionAnswer>;
+export type SessionRecord = FromSchema<typeof sessionAnswer> & {
+  /** Whose it is, where it is shown by way of a hub. */
+  readonly gateway?: string;
+};
 export type TicketView = FromSchema<typeof ticketAnswer>;
 export type TokenView = FromSchema<typeof tokenFactsAnswer>;
 export type CredentialUse = FromSchema<typeof usesAnswer>[number];

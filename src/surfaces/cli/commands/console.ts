@@ -3,13 +3,16 @@ import { defaults } from "../../../kernel/defaults.ts";
 import type { ConsoleOptions } from "../options.ts";
 import { whole } from "./budget-options.ts";
 import { addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
+import { addHubOption } from "./hub.ts";
 
 export function addConsoleCommand(program: Command, { finish, serveConsole }: CliDeps): void {
-  addOperatorCommand(
-    program,
-    "console",
-    "the operator's page in a browser: decide, look, revoke, enrol passkeys",
-    "gw console\ngw console --listen 192.168.1.7 --origin https://gw.home.example:7718 --tls-cert cert.pem --tls-key key.pem",
+  addHubOption(
+    addOperatorCommand(
+      program,
+      "console",
+      "the operator's page in a browser: decide, look, revoke, enrol passkeys",
+      "gw console\ngw console --hub postgres://ada@db.example/gw\ngw console --listen 192.168.1.7 --origin https://gw.home.example:7718 --tls-cert cert.pem --tls-key key.pem",
+    ),
   )
     .option("--port <N>", "where it listens; passkeys belong to it", whole(1_024, 65_535), defaults.consolePort)
     .option("--listen <ADDR>", "for your phone: one address of this machine, under TLS; entered and decided by passkey")

@@ -1,5 +1,5 @@
 import { openCard } from "../../../hub/card.ts";
-import { BOARD, HUB_SCHEMA, shortBytes, shortText } from "../../../hub/schema.ts";
+import { BOARD, HUB_SCHEMA, SESSIONS, shortBytes, shortText } from "../../../hub/schema.ts";
 import type { Speaker } from "../../../hub/speaker.ts";
 import { type AdoptionStatement, readHubStatement } from "../../../hub/statement.ts";
 import type { Clock } from "../../../kernel/clock.ts";
@@ -7,10 +7,11 @@ import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
 import type { SeenHead } from "../../client/draft-decision.ts";
-import type { ApprovalView } from "../../operator/answers.ts";
+import type { ApprovalView, SessionRecord } from "../../operator/answers.ts";
 import type { HubSession } from "./hub-session.ts";
 import { type BoardedOperation, readBoard } from "./read-board.ts";
 import { readCard } from "./read-card.ts";
+import { readSessions } from "./read-sessions.ts";
 
 /** A question on a hub that its gateway signed and sealed for this operator. */
 export interface FoundCard {
@@ -34,7 +35,7 @@ export async function findCards(
   clock: Pick<Clock, "wallMs">,
   warn: (line: string) => void,
 ): Promise<readonly FoundCard[]> {
-  const found = await openAll(session, `approval_id <> '${BOARD}'`, readCard, warn);
+  const found = await openAll(session, `approval_id not in ('${BOARD}', '${SESSIONS}')`, readCard, warn);
   return found.flatMap(({ speaker, content: { approval, log } }) => {
     const leftMs = Date.parse(approval.card.expires_at) - clock.wallMs();
     return leftMs <= 0 ? [] : [{ speaker, approval: { ...approval, expires_in_ms: leftMs }, log }];
@@ -67,6 +68,12 @@ async function findTakers({ connection, speakers }: Cards): Promise<ReadonlyMap<
     if (said?.hub_id === connection.hubId && said.gateway === gateway && said.by === by) takers.set(gateway, by);
   }
   return takers;
+}
+
+/** Who may act on any gateway, the newest of each, as it showed them last. */
+export async function findSessions(session: Cards, warn: (line: string) => void): Promise<readonly SessionRecord[]> {
+  const found = await openAll(session, `approval_id = '${SESSIONS}'`, readSessions, warn);
+  return found.flatMap(({ speaker: { gateway }, content }) => content.map((one) => ({ ...one, gateway })));
 }
 
 async function openAll<Content>(

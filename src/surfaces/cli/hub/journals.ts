@@ -1,10 +1,5 @@
 import type { KeyObject } from "node:crypto";
 import { connectHub, type HubConnection } from "../../../hub/connect.ts";
-import { fetchLog, readHead } from "../../../hub/fetch-log.ts";
-import { fleetFindings } from "../../../hub/findings.ts";
-import { HUB_SCHEMA, shortBytes, shortText } from "../../../hub/schema.ts";
-import { ENROLMENT_COLUMNS, type EnrolmentRow, type Speaker, speakerOf } from "../../../hub/speaker.ts";
-import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { JsonValue } from "../../../kernel/json.ts";
@@ -17,14 +12,10 @@ import { type Exit, exits } from "../io.ts";
 import type { OperatorOptions } from "../options.ts";
 import { withReader } from "../vault/session.ts";
 import { type HubLoginOptions, takeHubLogin } from "./login.ts";
+import { atOneMoment, fetchOne } from "./logs.ts";
 import { inFolder } from "./verify.ts";
 
 type Options = OperatorOptions & Partial<JournalOptions> & HubLoginOptions & { readonly hub: string };
-
-interface Row extends EnrolmentRow {
-  readonly statement: string | null;
-  readonly signature: Buffer | null;
-}
 
 /** `gw activity --hub URL` and `gw sessions --hub URL`: what every gateway of this vault did, from its log on the hub, also where the host is gone. */
 export function runHubJournal(journal: JournalName, options: Options, deps: CliDeps): Promise<Exit> {
@@ -55,47 +46,27 @@ async function showAll(
   deps: CliDeps,
 ): Promise<Exit> {
   const { io } = deps;
-  const keys = vault.operators.map(({ approverKey }) => approverKey);
-  // One moment of the hub for each log and its head.
-  await connection.ask("begin transaction isolation level repeatable read read only");
-  const rows = await connection.ask<Row>(
-    `select ${ENROLMENT_COLUMNS}, ${shortText("h.statement")}, ${shortBytes("h.signature")}
-       from ${HUB_SCHEMA}.gateways g join ${HUB_SCHEMA}.log_head h on h.gateway = g.name order by g.name limit ${defaults.hubGateways}`,
-  );
   const records: JsonValue[] = [];
   let whole = true;
-  for (const row of rows) {
-    const speaker = speakerOf(row, connection.hubId, keys);
-    if (speaker?.vaultId !== vault.vaultId) continue;
-    const shown = await inFolder(async (folder) => {
-      const wrong = await fetchOne(connection, speaker, row, folder);
-      if (wrong !== null) return { wrong, lines: [], exit: exits.denied };
-      const lines: string[] = [];
-      const kept = { ...io, out: (line: string) => void lines.push(line) };
-      const exit = await readJournal(journal, { ...options, log: folder }, kept, followOf(deps))(readingKey);
-      return { wrong, lines, exit };
-    });
-    whole &&= shown.exit === exits.done;
-    if (shown.wrong !== null) io.err(`WARNING: ${showIdentifier(row.name)}: ${shown.wrong} (gw audit verify --hub)`);
-    else if (options.json) records.push({ gateway: row.name, entries: JSON.parse(shown.lines.join("")) as JsonValue });
-    else for (const line of [`on ${showIdentifier(row.name)}`, ...shown.lines]) io.out(line);
-  }
+  await atOneMoment(connection, vault, async (logs) => {
+    for (const one of logs) {
+      const { gateway } = one.speaker;
+      const shown = await inFolder(async (folder) => {
+        const wrong = await fetchOne(connection, one, folder);
+        if (wrong !== null) return { wrong, lines: [], exit: exits.denied };
+        const lines: string[] = [];
+        const kept = { ...io, out: (line: string) => void lines.push(line) };
+        const exit = await readJournal(journal, { ...options, log: folder }, kept, followOf(deps))(readingKey);
+        return { wrong, lines, exit };
+      });
+      whole &&= shown.exit === exits.done;
+      if (shown.wrong !== null) io.err(`WARNING: ${showIdentifier(gateway)}: ${shown.wrong} (gw audit verify --hub)`);
+      else if (options.json) records.push({ gateway, entries: JSON.parse(shown.lines.join("")) as JsonValue });
+      else for (const line of [`on ${showIdentifier(gateway)}`, ...shown.lines]) io.out(line);
+    }
+  });
   if (options.json) io.out(JSON.stringify(records));
   return whole ? exits.done : exits.denied;
-}
-
-/** What is wrong with the parts, in words; only a log whose every part its gateway signed is read. */
-async function fetchOne(
-  connection: HubConnection,
-  speaker: Speaker,
-  { statement, signature }: Row,
-  folder: string,
-): Promise<string | null> {
-  if (statement === null || signature === null) return fleetFindings.head_missing;
-  const head = readHead({ text: statement, signature }, speaker);
-  if (head === undefined) return fleetFindings.head_invalid;
-  const wrong = await fetchLog(connection, speaker, head, folder);
-  return wrong === null ? null : fleetFindings[wrong.code];
 }
 
 function followOf({ clock, sleep }: CliDeps) {

@@ -1,15 +1,12 @@
-import {
-  type ErrandStatement,
-  type SettlementStatement,
-  signStatement,
-} from "../../../conventions/approval/decision.ts";
+import { type ErrandStatement, signStatement } from "../../../conventions/approval/decision.ts";
 import { renderOperation } from "../../../conventions/operation/render.ts";
 import { compareUrgency } from "../../../conventions/operation/summary.ts";
 import { isoTime } from "../../../kernel/clock.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
+import { settlementOf } from "../../client/settlement.ts";
 import type { CliDeps } from "../commands/deps.ts";
-import { type Exit, exits } from "../io.ts";
+import { type CliIo, type Exit, exits } from "../io.ts";
 import { type OperationOptions, rowsOf } from "../operator/operations.ts";
 import { type FoundOperation, findOperations } from "./cards.ts";
 import { type HubSession, type OnHub, onHub } from "./hub-session.ts";
@@ -56,18 +53,7 @@ export function runHubSettle(id: string, options: HubOperationOptions, deps: Cli
     const speakers = shown.map(({ speaker }) => speaker);
     const gateway = speakers.map((one) => one.gateway).join(", ");
     const { operator } = session;
-    const statement: SettlementStatement = {
-      format: "gw.settlement/v1",
-      vault_id: operator.vaultId,
-      operation_id: id,
-      request_fingerprint: operation.request_fingerprint,
-      happened: happened === "yes",
-      reason,
-      although,
-      operator: operator.name,
-      operator_key_id: operator.keyId,
-      decided_at: isoTime(deps.clock.wallMs()),
-    };
+    const statement = settlementOf(operation, { happened: happened === "yes", reason, although }, operator, deps.clock);
     io.err("You sign exactly this:");
     for (const [name, value] of Object.entries(statement)) io.err(`  ${name}: ${showText(String(value))}`);
     const body = JSON.stringify(signStatement(statement, operator.approver));
@@ -120,7 +106,11 @@ export function runHubErrand(
 type Shown = readonly [FoundOperation, ...FoundOperation[]];
 
 /** A host that died still shows what another has taken over since: whoever has it answers. */
-async function findShown(session: HubSession, id: string, { io }: CliDeps): Promise<Shown> {
+export async function findShown(
+  session: Pick<HubSession, "connection" | "speakers" | "operator">,
+  id: string,
+  { io }: { readonly io: Pick<CliIo, "err"> },
+): Promise<Shown> {
   const all = (await findOperations(session, io.err)).filter(({ operation }) => operation.operation_id === id);
   const [first, ...others] = all.filter(({ takenBy }) => takenBy === null);
   if (first !== undefined) return [first, ...others];

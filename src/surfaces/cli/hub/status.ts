@@ -10,10 +10,11 @@ import {
   type Speaker,
   speakerOf,
 } from "../../../hub/speaker.ts";
+import type { Clock } from "../../../kernel/clock.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { counted, showIdentifier } from "../../../kernel/display.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
-import { openHome } from "../../../vault/files/home.ts";
+import { openHome, type VaultHome } from "../../../vault/files/home.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
@@ -30,7 +31,7 @@ interface Row extends EnrolmentRow, LeaveRow {
 }
 
 /** A gateway by its own signed word; how long ago that was is the database's. */
-interface GatewayState {
+export interface GatewayState {
   readonly gateway: string;
   /** False where an operator of this vault did not sign for it, or it did not sign what stands there. */
   readonly signed: boolean;
@@ -50,26 +51,11 @@ export function runHubStatus(
 ): Promise<Exit> {
   return answering(io, async () => {
     const home = openHome(options.home, random);
-    const vault = home.readVault();
-    const keys = vault.operators.map(({ approverKey }) => approverKey);
     const login = await takeHubLogin(options.hub, options, io);
     using _wiped = login.password;
     const connection = await connectHub(login, null);
     try {
-      const beforeMs = clock.bootMs();
-      const rows = await readRows(connection);
-      const answeredMs = Math.max(1, Math.round(clock.bootMs() - beforeMs));
-      const speakers = rows.flatMap((row) => ownSpeaker(row, connection.hubId, vault.vaultId, keys));
-      const policy = policyInForce(home, vault);
-      const knows = { vault: vault.generation, policy: policy?.version ?? 0 };
-      const seen = recallFleet(stateFolder, connection.hubId);
-      const asking = await findWaiting(connection, speakers, policy?.hub ?? null, knows, seen);
-      const states = rows
-        .flatMap((row) => stateOf(row, connection.hubId, vault.vaultId, keys))
-        .map((one) => {
-          const found = asking.find(({ gateway }) => gateway === one.gateway);
-          return { ...one, waiting: found === undefined ? null : (found.refused?.code ?? "waits") };
-        });
+      const { states, answeredMs } = await readStates(connection, home, clock, stateFolder);
       const record = { hub_id: connection.hubId, answered_ms: answeredMs, gateways: states.map((one) => ({ ...one })) };
       if (options.json) io.out(JSON.stringify(record satisfies JsonObject, null, 2));
       else for (const line of linesOf(record.hub_id, answeredMs, states)) io.out(line);
@@ -78,6 +64,32 @@ export function runHubStatus(
       await connection.close();
     }
   });
+}
+
+/** All gateways of the vault, and how long the database took to say so. */
+export async function readStates(
+  connection: HubConnection & { readonly hubId: string },
+  home: VaultHome,
+  clock: Pick<Clock, "bootMs">,
+  stateFolder: string,
+): Promise<{ readonly states: readonly GatewayState[]; readonly answeredMs: number }> {
+  const vault = home.readVault();
+  const keys = vault.operators.map(({ approverKey }) => approverKey);
+  const beforeMs = clock.bootMs();
+  const rows = await readRows(connection);
+  const answeredMs = Math.max(1, Math.round(clock.bootMs() - beforeMs));
+  const speakers = rows.flatMap((row) => ownSpeaker(row, connection.hubId, vault.vaultId, keys));
+  const policy = policyInForce(home, vault);
+  const knows = { vault: vault.generation, policy: policy?.version ?? 0 };
+  const seen = recallFleet(stateFolder, connection.hubId);
+  const asking = await findWaiting(connection, speakers, policy?.hub ?? null, knows, seen);
+  const states = rows
+    .flatMap((row) => stateOf(row, connection.hubId, vault.vaultId, keys))
+    .map((one) => {
+      const found = asking.find(({ gateway }) => gateway === one.gateway);
+      return { ...one, waiting: found === undefined ? null : (found.refused?.code ?? "waits") };
+    });
+  return { states, answeredMs };
 }
 
 function readRows(connection: HubConnection): Promise<readonly Row[]> {
@@ -113,10 +125,18 @@ function stateOf(
   return [{ ...unsigned, signed: true, tick: head.tick, frame: head.next_frame - 1, vault, policy }];
 }
 
-function linesOf(hubId: string, answeredMs: number, states: readonly GatewayState[]): readonly string[] {
-  const isSilent = ({ silent_s }: GatewayState): boolean => (silent_s ?? 0) * 1_000 >= defaults.hubSilentMs;
+export function isSilent({ silent_s }: GatewayState): boolean {
+  return (silent_s ?? 0) * 1_000 >= defaults.hubSilentMs;
+}
+
+/** The newest signed files that any of them follows. */
+export function newestOf(states: readonly GatewayState[]): { readonly vault: number; readonly policy: number } {
   const newest = (kind: "vault" | "policy"): number => Math.max(0, ...states.map((one) => one[kind] ?? 0));
-  const [vault, policy] = [newest("vault"), newest("policy")];
+  return { vault: newest("vault"), policy: newest("policy") };
+}
+
+function linesOf(hubId: string, answeredMs: number, states: readonly GatewayState[]): readonly string[] {
+  const { vault, policy } = newestOf(states);
   return [
     `${showIdentifier(hubId)} answers in ${answeredMs} ms; ${counted(states.length, "gateway")}, ${states.filter(isSilent).length} silent`,
     ...states.map((one) => {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkFleet, type GatewayReport } from "../../../hub/check-fleet.ts";
-import { connectHub } from "../../../hub/connect.ts";
+import { connectHub, type HubLogin } from "../../../hub/connect.ts";
 import { fleetFindings } from "../../../hub/findings.ts";
 import { counted, printable } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
@@ -40,6 +40,14 @@ export async function runHubVerify(options: HubVerifyOptions, io: CliIo): Promis
 
 async function look(options: HubVerifyOptions, io: CliIo): Promise<readonly GatewayReport[]> {
   const login = await takeHubLogin(options.hub, options, io);
+  using _wiped = login.password;
+  return await lookAtLogs(login, options);
+}
+
+type LookedFor = Pick<HubVerifyOptions, "operator" | "allowUnattested" | "vault" | "stateFolder">;
+
+/** Checks the logs of all gateways on a hub, and remembers what was in order. */
+export async function lookAtLogs(login: HubLogin, options: LookedFor): Promise<readonly GatewayReport[]> {
   const connection = await connectHub(login, null);
   try {
     const { hubId } = connection;
@@ -61,12 +69,11 @@ async function look(options: HubVerifyOptions, io: CliIo): Promise<readonly Gate
     return reports;
   } finally {
     await connection.close();
-    login.password?.wipe();
   }
 }
 
 /** Who may name gateways: operators of today. Who may have attested a log: also those who were operators then. */
-function pinsOf({ operator, vault }: HubVerifyOptions) {
+function pinsOf({ operator, vault }: Pick<HubVerifyOptions, "operator" | "vault">) {
   if (operator !== undefined) {
     const keys = operator.map(readOperatorKey);
     return { enrolling: keys, attesting: keys };
@@ -100,7 +107,7 @@ function linesOf(reports: readonly GatewayReport[], pinned: boolean): readonly s
   ].map((line) => printable(line));
 }
 
-function gatewayLines({ gateway, left, head, log, findings }: GatewayReport): readonly string[] {
+export function gatewayLines({ gateway, left, head, log, findings }: GatewayReport): readonly string[] {
   const signed =
     head === null ? "" : `, tick ${head.tick}, signed to frame ${head.next_frame - 1} at ${head.written_at}`;
   const sealed = log?.sealed == null ? "" : `, sealed to frame ${log.sealed.frame}`;

@@ -1,22 +1,31 @@
-import { type RevocationStatement, signStatement } from "../../../conventions/approval/decision.ts";
+import {
+  type DecisionStatement,
+  type RevocationStatement,
+  signStatement,
+} from "../../../conventions/approval/decision.ts";
 import type { OperationDetail } from "../../../conventions/operation/summary.ts";
+import type { Assertion } from "../../../conventions/passkey/assertion.ts";
 import { connectHub, type HubLogin } from "../../../hub/connect.ts";
 import type { Speaker } from "../../../hub/speaker.ts";
 import { isoTime } from "../../../kernel/clock.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { Unreachable } from "../../client/connection.ts";
-import { draftDecision } from "../../client/draft-decision.ts";
-import type { ApprovalView } from "../../operator/answers.ts";
+import { type Decision, draftDecision } from "../../client/draft-decision.ts";
+import { settlementOf } from "../../client/settlement.ts";
+import type { ApprovalRecord, ApprovalView } from "../../operator/answers.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import type { VaultSession } from "../vault/session.ts";
-import type { WatchClient } from "../watch/feed.ts";
-import { type FoundCard, findCards, findOperations } from "./cards.ts";
+import type { PageClient } from "../watch/feed.ts";
+import { type FoundCard, findCards, findOperations, findSessions } from "./cards.ts";
 import { findSpeakers, knownTo } from "./hub-session.ts";
+import { findShown, requireSame } from "./operations.ts";
 import { say } from "./say.ts";
 
-/** What a live screen asks of a gateway, asked of all gateways of a vault on a hub. */
-export async function connectHubClient(login: HubLogin, session: VaultSession, deps: CliDeps): Promise<WatchClient> {
+type HubOperation = OperationDetail & { readonly gateway: string };
+
+/** What a live screen or a page asks of a gateway, asked of all gateways of a vault on a hub. */
+export async function connectHubClient(login: HubLogin, session: VaultSession, deps: CliDeps): Promise<PageClient> {
   const { operator } = session;
   const [connection, orders] = await Promise.all([connectHub(login, null), connectHub(login, null)]);
   let speakers: readonly Speaker[] = await findSpeakers(connection, session);
@@ -31,8 +40,26 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
     return found;
   }
 
-  async function operations(): Promise<readonly OperationDetail[]> {
-    return (await findOperations({ connection, speakers, operator }, unsaid)).map(({ operation }) => operation);
+  async function operations(): Promise<readonly HubOperation[]> {
+    const found = await findOperations({ connection, speakers, operator }, unsaid);
+    return found.map(({ speaker: { gateway }, operation }) => ({ ...operation, gateway }));
+  }
+
+  async function draft(approval: ApprovalView, decision: Decision): Promise<DecisionStatement> {
+    const card = shownCard(known, approval);
+    return await draftDecision(card.approval, decision, operator, card.log, deps.clock, knownTo(session));
+  }
+
+  async function submit(
+    statement: DecisionStatement,
+    assertion: Assertion | null,
+    shown: ApprovalView,
+  ): Promise<ApprovalRecord> {
+    const { speaker } = shownCard(known, shown);
+    const signed = signStatement(statement, operator.approver);
+    const state = await order([speaker], JSON.stringify(assertion === null ? signed : { ...signed, assertion }));
+    const decided_by = state === "pending" ? null : operator.name;
+    return { ...shown, state: state as ApprovalView["state"], decided_by, reason: statement.reason };
   }
 
   async function order(to: readonly Speaker[], body: string): Promise<string> {
@@ -63,11 +90,28 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
         }
       }
     },
-    async decide(approval, decision) {
-      const card = shownCard(known, approval);
-      const statement = await draftDecision(card.approval, decision, operator, card.log, deps.clock, knownTo(session));
-      const state = await order([card.speaker], JSON.stringify(signStatement(statement, operator.approver)));
-      return { ...approval, state: state as ApprovalView["state"] };
+    decide: async (approval, decision) => submit(await draft(approval, decision), null, approval),
+    async approval(id, gateway) {
+      const found = (await look()).find(
+        ({ speaker, approval }) => approval.approval_id === id && speaker.gateway === gateway,
+      );
+      return found === undefined ? over() : shownOn(found);
+    },
+    draft,
+    submit,
+    async settleOperation({ operation_id: id, request_fingerprint }, said, show) {
+      const shown = await findShown({ connection, speakers, operator }, id, { io: { err: unsaid } });
+      const operation = requireSame(shown);
+      if (operation.request_fingerprint !== request_fingerprint)
+        throw new Denied("card_mismatch", "It shows another request by now. Nothing was signed: look at it again.");
+      const statement = settlementOf(operation, said, operator, deps.clock);
+      show(statement);
+      const body = JSON.stringify(signStatement(statement, operator.approver));
+      const state = await order(
+        shown.map(({ speaker }) => speaker),
+        body,
+      );
+      return { ...operation, state: state as OperationDetail["state"] };
     },
     async revoke(sessionId, reason) {
       const statement: RevocationStatement = {
@@ -81,7 +125,7 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
       };
       await order(speakers, JSON.stringify(signStatement(statement, operator.approver)));
     },
-    sessions: () => Promise.resolve([]),
+    sessions: () => findSessions({ connection, speakers, operator }, unsaid),
     async operation(id) {
       const found = (await operations()).find(({ operation_id }) => operation_id === id);
       return found ?? notHere();
@@ -107,7 +151,10 @@ export function shownCard(
       approval.approval_id === shown.approval_id &&
       approval.card_digest === shown.card_digest,
   );
-  if (found !== undefined) return found;
+  return found ?? over();
+}
+
+function over(): never {
   throw new Denied("not_found", "This question does not wait on the hub any more, or asks something else by now.");
 }
 

@@ -198,7 +198,7 @@ function narrowing({ card }: ApprovalView, options: ApproveOptions, home: VaultH
     actions: only ?? null,
     request_bytes: null,
     budget: narrows ? { ...card.run.budget, ...budget } : null,
-    ...readWhere(where.map(splitWhere), options.home, home),
+    ...readWhere(where.map(splitWhere), options.home, home, card),
   };
 }
 

@@ -1,10 +1,12 @@
+import type { DecisionStatement } from "../../../conventions/approval/decision.ts";
+import type { Assertion } from "../../../conventions/passkey/assertion.ts";
 import type { Clock, Sleep } from "../../../kernel/clock.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { Unreachable } from "../../client/connection.ts";
 import type { OperatorClient } from "../../client/operator.ts";
 import type { OperatorNews } from "../../client/reading.ts";
-import type { ApprovalRecord, Status } from "../../operator/answers.ts";
+import type { ApprovalRecord, ApprovalView, Status } from "../../operator/answers.ts";
 
 export type FeedEvent =
   | { readonly kind: "live"; readonly guardRail: boolean; readonly locked: boolean }
@@ -26,6 +28,16 @@ export type WatchClient = Pick<
   | "reconcileOperation"
   | "close"
 > & { status(): Promise<Pick<Status, "mode" | "locked" | "uid">> };
+
+/** What a page asks beside that: what would be signed is looked at before it is, and by a passkey where there is one. */
+export interface PageClient extends WatchClient {
+  /** The gateway is named where the question came by way of a hub. */
+  approval(approvalId: string, gateway: string | null): Promise<ApprovalView>;
+  draft: OperatorClient["draft"];
+  /** To whoever showed the card. */
+  submit(statement: DecisionStatement, assertion: Assertion | null, shown: ApprovalView): Promise<ApprovalRecord>;
+  settleOperation: OperatorClient["settleOperation"];
+}
 
 export interface FeedPorts<Client extends WatchClient = WatchClient> {
   readonly clock: Pick<Clock, "bootMs">;

@@ -16,6 +16,7 @@ export function sessionLine(record: SessionRecord): SessionLine {
     text: [
       live ? "live " : "ended",
       showIdentifier(id),
+      ...(record.gateway === undefined ? [] : [`on ${showIdentifier(record.gateway)}`]),
       `pid ${caller.process.pid} uid ${caller.process.uid}`,
       scope.actions.length === 1 ? showIdentifier(only) : `${scope.actions.length} actions`,
       `by ${showIdentifier(record.approved_by)}`,
