@@ -130,6 +130,16 @@ describe("gw watch in a real terminal", skip, () => {
     await pane.shows("session for demo.thing.get");
     assert.match(pane.rows()[0] ?? "", /^gw watch {2}ada {2}guard-rail mode {2}connected {2}1 card waits/);
     await readOn(pane);
+    pane.type("n");
+    await pane.shows("Narrow what this card grants");
+    pane.type("w");
+    pane.write("id=1");
+    await pane.shows("only where: id=1_");
+    pane.type("Enter");
+    await pane.shows("w only where");
+    pane.type("Enter");
+    await pane.shows("narrowed to demo.thing.get where id=1");
+    await pause(800);
     pane.type("a");
     await pane.shows("PIN:");
     pane.write(PIN);
@@ -139,6 +149,8 @@ describe("gw watch in a real terminal", skip, () => {
     await pane.shows("approved by ada");
     const done = await call(agent, String(run["run_id"]), "demo.thing.get", { id: "1" });
     assert.equal(done.status, 200, done.text);
+    const other = await call(agent, String(run["run_id"]), "demo.thing.get", { id: "2" });
+    assert.equal(other.body["code"], "action_not_permitted", "and with no other argument");
     pane.close();
   });
 
@@ -167,6 +179,31 @@ describe("gw watch in a real terminal", skip, () => {
     await pane.shows("image digest");
     pane.type("v");
     await pane.shows("name = ");
+    await pause(800);
+    // What its arguments have to be is held against the very call on the card, before anything is asked for.
+    pane.type("n");
+    await pane.shows("Narrow what this card grants");
+    pane.type("w");
+    await pane.shows("only where:");
+    pane.write("name=other");
+    await pane.shows("only where: name=other_");
+    pane.type("Enter");
+    await pane.shows("w only where");
+    pane.type("Enter");
+    await pane.shows("not one where name");
+    await pause(800);
+    pane.type("n");
+    await pane.shows("only where name=other");
+    pane.type("BSpace");
+    await until("it is gone", async () => !pane.text().includes("only where name"));
+    pane.type("w");
+    await pane.shows("only where:");
+    pane.write("name^=two");
+    await pane.shows("name^=two_");
+    pane.type("Enter");
+    await pane.shows("w only where");
+    pane.type("Enter");
+    await pane.shows("narrowed to demo.thing.make where name^=two");
     await pause(800);
     pane.type("a");
     await pane.shows("PIN:");

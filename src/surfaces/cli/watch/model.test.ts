@@ -328,6 +328,26 @@ test("what a person takes away is in the signed statement", () => {
   });
 });
 
+test("what the arguments have to be is held against the card before the PIN is asked, and goes with the yes", () => {
+  const table = withCard(sitConnected({ rows: 80 }));
+  table.type("n", "w", ..."id=1", "enter", "enter");
+  const checked = table.take("checkWhere");
+  assert.deepEqual(checked?.where, [{ action: "acme.a", text: "id=1" }]);
+  table.tell({ kind: "whereChecked", approvalId: "apr_1", problem: "the call on this card is not one where id=1" });
+  assert.match(latest(table), /not one where id=1/);
+  table.wait(defaults.cardSteadyMs);
+  table.type("a");
+  assert.equal(promptOf(table), undefined, "nothing is asked for what would be refused");
+  table.type("n", "backspace", "w", ..."id in 2,3", "enter", "w", ..."not kept", "escape", "enter");
+  table.tell({ kind: "whereChecked", approvalId: "apr_1", problem: null });
+  table.wait(defaults.cardSteadyMs);
+  table.type("a");
+  typeSecret(table, 4);
+  answerPin(table, true);
+  const signed = table.take("decide");
+  assert.deepEqual(signed?.where, [{ action: "acme.a", text: "id in 2,3" }]);
+});
+
 test("a card for one call cannot be narrowed", () => {
   const table = sitConnected({ rows: 80 });
   table.tell({ kind: "approval", view: viewOf("apr_1", { mode: "each_use" }, { asks: "call", scope: null }) });

@@ -6,7 +6,7 @@ import { arrive, reconcile } from "./arrive.ts";
 import { postBoard } from "./board.ts";
 import type { WatchKey } from "./keys.ts";
 import { endErrand, failErrand, takeDetail } from "./operations.ts";
-import { press } from "./press.ts";
+import { press, takeWhereCheck } from "./press.ts";
 import { type SecretAnswer, takeSecretAnswer } from "./prompt.ts";
 import { areasOf, isTooSmall, markSeen, relayout } from "./reading.ts";
 import { keepSelection } from "./sessions.ts";
@@ -47,6 +47,7 @@ export type WatchEvent =
   | { readonly kind: "decided"; readonly view: ApprovalRecord }
   | { readonly kind: "extended"; readonly view: ApprovalRecord }
   | { readonly kind: "revoked"; readonly sessionId: string }
+  | { readonly kind: "whereChecked"; readonly approvalId: string; readonly problem: string | null }
   | { readonly kind: "refused"; readonly code: string; readonly message: string }
   | { readonly kind: "silent"; readonly message: string };
 
@@ -107,6 +108,8 @@ function react(state: WatchState, event: WatchEvent): WatchStep {
       const next = note({ ...state, busy: null }, `session ${showIdentifier(event.sessionId)} was revoked`);
       return state.screen.kind === "sessions" ? stay(next, { kind: "loadSessions" }) : stay(next);
     }
+    case "whereChecked":
+      return stay(takeWhereCheck(state, event.approvalId, event.problem));
     case "refused":
       return stay(note({ ...state, busy: null }, `refused, ${event.code}: ${showText(event.message)}`, "warning"));
     case "silent":

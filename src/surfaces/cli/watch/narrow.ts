@@ -1,7 +1,8 @@
 import type { Card } from "../../../conventions/approval/card.ts";
 import type { Narrowing } from "../../../conventions/approval/decision.ts";
-import { counted } from "../../../kernel/display.ts";
+import { counted, showIdentifier, showText } from "../../../kernel/display.ts";
 import type { ApprovalView } from "../../operator/answers.ts";
+import type { WhereWords } from "../operator/where.ts";
 
 /** What a person takes away before approving. A limit can only go down, an action can only go off. */
 export interface NarrowDraft {
@@ -9,6 +10,10 @@ export interface NarrowDraft {
   readonly limits: readonly Limit[];
   /** The row under the cursor: actions first, then limits. */
   readonly at: number;
+  /** A condition on the arguments of the action under the cursor, while it is typed. */
+  readonly writing: string | null;
+  /** Why it cannot be approved like this, once the conditions were held against the packs and the card. */
+  readonly problem: string | null;
 }
 
 export interface ActionChoice {
@@ -16,6 +21,8 @@ export interface ActionChoice {
   readonly kept: boolean;
   /** The call on this very card needs it. */
   readonly needed: boolean;
+  /** What its arguments have to be, as typed. */
+  readonly where: readonly string[];
 }
 
 export interface Limit {
@@ -43,9 +50,9 @@ export function startNarrowing({ card, mode }: Pick<ApprovalView, "card" | "mode
   const budget = mode === "session" ? budgetLimits(card) : [];
   const size = mode === "access" ? [] : [limit("request_bytes", scope.request_bytes)];
   return {
-    actions: scope.actions.map((name) => ({ name, kept: true, needed: card.call?.action === name })),
+    actions: scope.actions.map((name) => ({ name, kept: true, needed: card.call?.action === name, where: [] })),
     limits: [...budget, ...size],
-    at: 0,
+    ...{ at: 0, writing: null, problem: null },
   };
 }
 
@@ -89,6 +96,34 @@ export function toggleIn(draft: NarrowDraft): NarrowDraft | "needed" | "last" {
   };
 }
 
+/** Begins a condition for the action under the cursor; a limit has none, and neither has what is off. */
+export function openCondition(draft: NarrowDraft): NarrowDraft {
+  return draft.actions[draft.at]?.kept === true ? { ...draft, writing: "" } : draft;
+}
+
+export function keepCondition(draft: NarrowDraft): NarrowDraft {
+  const text = draft.writing?.trim() ?? "";
+  return { ...changeWhere(draft, (where) => (text === "" ? where : [...where, text])), writing: null };
+}
+
+export function dropCondition(draft: NarrowDraft): NarrowDraft {
+  return changeWhere(draft, (where) => where.slice(0, -1));
+}
+
+function changeWhere(draft: NarrowDraft, change: (where: readonly string[]) => readonly string[]): NarrowDraft {
+  return {
+    ...draft,
+    problem: null,
+    actions: draft.actions.map((one, at) => (at === draft.at ? { ...one, where: change(one.where) } : one)),
+  };
+}
+
+/** What was typed about the arguments of the actions that stay. */
+export function conditionsOf(draft: NarrowDraft | null): readonly WhereWords[] {
+  const kept = draft?.actions.filter((one) => one.kept) ?? [];
+  return kept.flatMap(({ name, where }) => where.map((text) => ({ action: name, text })));
+}
+
 const MAX_DIGITS = 12;
 
 export function typeIn(draft: NarrowDraft, key: string | "backspace" | "kill"): NarrowDraft {
@@ -105,7 +140,7 @@ function typed(before: string, key: string): string {
   return /^[0-9]$/.test(key) && before.length < MAX_DIGITS ? `${before}${key}`.replace(/^0+(?=[0-9])/, "") : before;
 }
 
-/** The statement's form; null when nothing was taken away. */
+/** The statement's form, but for conditions, which are typed against packs; null when nothing else was taken away. */
 export function narrowingOf(draft: NarrowDraft | null): Narrowing | null {
   if (draft === null) return null;
   const off = draft.actions.some(({ kept }) => !kept);
@@ -133,13 +168,14 @@ export function narrowingOf(draft: NarrowDraft | null): Narrowing | null {
 
 /** In words, for the line above the question; empty when nothing was taken away. */
 export function sayNarrowing(draft: NarrowDraft | null): string {
-  if (draft === null || narrowingOf(draft) === null) return "";
+  if (draft === null || (narrowingOf(draft) === null && conditionsOf(draft).length === 0)) return "";
   const kept = draft.actions.filter((one) => one.kept).length;
   const parts = [
     ...(kept < draft.actions.length ? [`${kept} of ${draft.actions.length} actions`] : []),
     ...draft.limits
       .filter((one) => grantedOf(one) < one.asked)
       .map((one) => counted(grantedOf(one), labelOf(one).replace(/s$/, ""))),
+    ...conditionsOf(draft).map(({ action, text }) => `${showIdentifier(action)} where ${showText(text)}`),
   ];
   return `narrowed to ${parts.join(", ")}`;
 }

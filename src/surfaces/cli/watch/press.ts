@@ -4,7 +4,17 @@ import { Denied } from "../../../kernel/failure.ts";
 import { readGrantLine, writeGrantLine } from "../grant/line.ts";
 import { nameOf } from "./arrive.ts";
 import type { WatchKey } from "./keys.ts";
-import { moveIn, startNarrowing, toggleIn, typeIn } from "./narrow.ts";
+import {
+  conditionsOf,
+  dropCondition,
+  keepCondition,
+  moveIn,
+  type NarrowDraft,
+  openCondition,
+  startNarrowing,
+  toggleIn,
+  typeIn,
+} from "./narrow.ts";
 import { openOperations, pressOperation, pressOperations } from "./operations.ts";
 import { askYes, NOT_CONNECTED, pressPrompt } from "./prompt.ts";
 import { areasOf, bodyRows, isReadToEnd, isTooSmall, pageBack, pageForward, toggleEvidence } from "./reading.ts";
@@ -119,6 +129,7 @@ function unready(state: WatchState, item: Item): WatchState | null {
   if (stops !== null) return note(state, stops, "warning");
   if (item.digest !== item.view.card_digest) return note(state, MISMATCH, "warning");
   if (item.planExpiresMs !== null && item.planExpiresMs <= state.nowMs) return note(state, PLAN_OVER, "warning");
+  if (item.narrow?.problem != null) return note(state, item.narrow.problem, "warning");
   if (isReadToEnd(item)) return null;
   return note(state, "read the card to its end first: Enter or space shows the next page", "hint");
 }
@@ -167,8 +178,13 @@ function openNarrowing(state: WatchState, item: Item): WatchState {
 function pressNarrow(state: WatchState, screen: Screen & { readonly kind: "narrow" }, key: WatchKey): WatchStep {
   const { draft } = screen;
   const show = (next: typeof draft): WatchStep => stay({ ...state, screen: { ...screen, draft: next } });
+  if (draft.writing !== null) return show(writeCondition({ ...draft, writing: draft.writing }, key));
   const letter = letterOf(key);
   switch (letter) {
+    case "w":
+      return show(openCondition(draft));
+    case "backspace":
+      return show(draft.at < draft.actions.length ? dropCondition(draft) : typeIn(draft, letter));
     case "down":
     case "j":
       return show(moveIn(draft, 1));
@@ -177,8 +193,11 @@ function pressNarrow(state: WatchState, screen: Screen & { readonly kind: "narro
       return show(moveIn(draft, -1));
     case "escape":
       return stay(backToQueue(state));
-    case "enter":
-      return stay(backToQueue(keepDraft(state, screen)));
+    case "enter": {
+      const where = conditionsOf(draft);
+      const next = backToQueue(keepDraft(state, screen));
+      return where.length === 0 ? stay(next) : stay(next, { kind: "checkWhere", approvalId: screen.approvalId, where });
+    }
     case " ": {
       const next = toggleIn(draft);
       if (next === "needed")
@@ -188,6 +207,37 @@ function pressNarrow(state: WatchState, screen: Screen & { readonly kind: "narro
     }
   }
   return show(typeIn(draft, letter));
+}
+
+function writeCondition(draft: NarrowDraft & { readonly writing: string }, key: WatchKey): NarrowDraft {
+  const write = (text: string): NarrowDraft => ({
+    ...draft,
+    writing: [...text].slice(0, defaults.watchReasonCharacters).join(""),
+  });
+  switch (key.kind) {
+    case "text":
+      return write(draft.writing + key.point);
+    case "paste":
+      return write(draft.writing + key.text);
+    case "backspace":
+      return write([...draft.writing].slice(0, -1).join(""));
+    case "kill":
+      return write("");
+    case "escape":
+      return { ...draft, writing: null };
+    case "enter":
+      return keepCondition(draft);
+    default:
+      return draft;
+  }
+}
+
+/** What holding the conditions against packs and card said; null where nothing is wrong with them. */
+export function takeWhereCheck(state: WatchState, approvalId: string, problem: string | null): WatchState {
+  const item = state.queue.find(({ view }) => view.approval_id === approvalId);
+  if (item === undefined || item.narrow === null) return state;
+  const next = replaceItem(state, { ...item, narrow: { ...item.narrow, problem } });
+  return problem === null ? next : note(next, problem, "warning");
 }
 
 function keepDraft(state: WatchState, { approvalId, draft }: Screen & { readonly kind: "narrow" }): WatchState {

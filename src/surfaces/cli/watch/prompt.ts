@@ -2,7 +2,7 @@ import { isTicketReference } from "../../../conventions/ticket/context.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { decidePin, FRESH_PIN_GUARD, needsPassphrase } from "../../../vault/passphrase/pin.ts";
 import type { WatchKey } from "./keys.ts";
-import { narrowingOf } from "./narrow.ts";
+import { conditionsOf, narrowingOf } from "./narrow.ts";
 import { type About, type Item, note, type Prompt, stay, type WatchState, type WatchStep } from "./state.ts";
 
 export type SecretAnswer =
@@ -171,6 +171,7 @@ function approve(state: WatchState, about: About & { readonly kind: "approve" })
     { ...next, busy: { kind: "approve", id: about.approvalId } },
     {
       ...{ kind: "decide", approval, decision: "approve", reason: null, narrow: narrowingOf(item.narrow) },
+      where: conditionsOf(item.narrow),
       ...(about.ticket === undefined ? {} : { ticket: { ref: about.ticket, state: null, emergency: null } }),
       ...(about.grant === undefined ? {} : { grant: about.grant }),
     },

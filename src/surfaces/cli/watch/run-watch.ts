@@ -9,6 +9,7 @@ import { takeHubLogin } from "../hub/login.ts";
 import { connectHubClient } from "../hub/watch-client.ts";
 import { type Exit, exits } from "../io.ts";
 import { withGateway } from "../operator/session.ts";
+import { readWhere } from "../operator/where.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
 import { type VaultSession, withOperator } from "../vault/session.ts";
 import { checkSecret } from "./check-secret.ts";
@@ -77,6 +78,7 @@ async function watch(
     client,
     notify: createNotifier(NOTIFY_SEND, process.env),
     addGrant,
+    readWhere: (said, card) => readWhere(said, options.home, home, card),
     check: (which, secret) => checkSecret(which, secret, { operator, home }, deps.vault),
   });
   const { waiting, underWay } = await sitting.ended;

@@ -20,7 +20,7 @@ export function helpLines(): readonly Line[] {
     "  d               deny, with a reason that the agent reads; never asks a PIN",
     "  e               five more minutes for the card, as far as its run has time",
     "  g               approve, and sign a grant: the narrowest that would have covered it",
-    "  n               narrow: take actions off, lower limits, then approve",
+    "  n               narrow: take actions off, bound arguments, lower limits",
     "  s               sessions; there r revokes one",
     "  o               operations; there Enter details, r read now, c cancel",
     "  Ctrl-L          draw again;  q  quit (open cards run out by themselves)",
@@ -44,12 +44,18 @@ export function grantLines(text: string, columns: number): readonly Line[] {
   ];
 }
 
-export function narrowLines({ actions, limits, at }: NarrowDraft, rows: number): readonly Line[] {
+export function narrowLines({ actions, limits, at, writing }: NarrowDraft, rows: number): readonly Line[] {
   const lines: Line[] = [
-    ...actions.map(({ name, kept, needed }, index) => ({
-      text: `${index === at ? ">" : " "} [${kept ? "x" : " "}] ${showIdentifier(name)}${needed ? "  (this call needs it)" : ""}`,
-      style: index === at ? ("chosen" as const) : ("plain" as const),
-    })),
+    ...actions.flatMap(({ name, kept, needed, where }, index) => [
+      {
+        text: `${index === at ? ">" : " "} [${kept ? "x" : " "}] ${showIdentifier(name)}${needed ? "  (this call needs it)" : ""}`,
+        style: index === at ? ("chosen" as const) : ("plain" as const),
+      },
+      ...where.map((text) => ({ text: `        only where ${showText(text)}`, style: "plain" as const })),
+      ...(index === at && writing !== null
+        ? [{ text: `        only where: ${showText(writing)}_`, style: "strong" as const }]
+        : []),
+    ]),
     ...limits.map((limit, index) => {
       const chosen = actions.length + index === at;
       const granted = grantedOf(limit);
@@ -62,7 +68,8 @@ export function narrowLines({ actions, limits, at }: NarrowDraft, rows: number):
     }),
   ];
   const room = rows - 2;
-  const first = Math.max(0, Math.min(lines.length - room, at - Math.floor(room / 2)));
+  const chosen = lines.findIndex(({ style }) => style === "chosen");
+  const first = Math.max(0, Math.min(lines.length - room, chosen - Math.floor(room / 2)));
   const of = lines.length > room ? ` (${first + 1} to ${Math.min(lines.length, first + room)} of ${lines.length})` : "";
   return [
     { text: `Narrow what this card grants${of}`, style: "strong" },

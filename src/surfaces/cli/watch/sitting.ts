@@ -1,8 +1,11 @@
+import type { Card } from "../../../conventions/approval/card.ts";
+import type { Narrowing } from "../../../conventions/approval/decision.ts";
 import type { OperationDetail } from "../../../conventions/operation/summary.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { Secret } from "../../../kernel/secret.ts";
+import type { WhereWords } from "../operator/where.ts";
 import { type FeedPorts, inTime, reasonOf, startFeed, type WatchClient } from "./feed.ts";
 import { createKeyDecoder, type Key } from "./keys.ts";
 import type { Line } from "./line.ts";
@@ -27,6 +30,8 @@ export interface SittingOptions extends Omit<FeedPorts, "tell"> {
   check(which: "pin" | "passphrase", secret: Secret): Promise<SecretAnswer>;
   /** Signs a grant that was written beside a card. */
   addGrant(line: string): Promise<void>;
+  /** What was typed about arguments, held against the trusted packs and the card. Denied where it does not fit. */
+  readWhere(said: readonly WhereWords[], card: Card): Pick<Narrowing, "where">;
 }
 
 export interface Sitting {
@@ -131,9 +136,14 @@ export function startSitting(options: SittingOptions): Sitting {
         return;
       case "decide":
         void ask(async () => {
+          // What cannot be approved is said before the grant is signed.
+          const narrow = narrowedBy(effect);
           if (effect.grant !== undefined) await options.addGrant(effect.grant);
-          return { kind: "decided", view: await feed.client().decide(effect.approval, effect) };
+          return { kind: "decided", view: await feed.client().decide(effect.approval, { ...effect, narrow }) };
         });
+        return;
+      case "checkWhere":
+        dispatch({ kind: "whereChecked", approvalId: effect.approvalId, problem: problemOf(effect) });
         return;
       case "extend":
         void ask(async () => ({
@@ -159,6 +169,24 @@ export function startSitting(options: SittingOptions): Sitting {
       case "reconcileOperation":
         void runErrand("reconcile", () => feed.client().reconcileOperation(effect.operationId));
         return;
+    }
+  }
+
+  function narrowedBy({ narrow, where = [], approval }: WatchEffect & { readonly kind: "decide" }): Narrowing | null {
+    if (where.length === 0) return narrow;
+    const none = { actions: null, request_bytes: null, budget: null };
+    return { ...(narrow ?? none), ...options.readWhere(where, approval.card) };
+  }
+
+  function problemOf({ approvalId, where }: WatchEffect & { readonly kind: "checkWhere" }): string | null {
+    const item = state.queue.find(({ view }) => view.approval_id === approvalId);
+    if (item === undefined) return null;
+    try {
+      options.readWhere(where, item.view.card);
+      return null;
+    } catch (error) {
+      if (error instanceof Denied) return error.message;
+      throw error;
     }
   }
 

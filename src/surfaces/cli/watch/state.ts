@@ -3,6 +3,7 @@ import type { OperationDetail, OperationSummary } from "../../../conventions/ope
 import { FRESH_PIN_GUARD, type PinGuard } from "../../../vault/passphrase/pin.ts";
 import type { TicketEntered } from "../../client/draft-decision.ts";
 import type { ApprovalView } from "../../operator/answers.ts";
+import type { WhereWords } from "../operator/where.ts";
 import type { CardRow } from "./layout.ts";
 import type { NarrowDraft } from "./narrow.ts";
 
@@ -179,10 +180,13 @@ export type WatchEffect =
       readonly decision: "approve" | "deny";
       readonly reason: string | null;
       readonly narrow: Narrowing | null;
+      /** What was typed about arguments, to be typed against packs before it is signed. */
+      readonly where?: readonly WhereWords[];
       readonly ticket?: TicketEntered;
       /** Signed before the yes: where it does not hold, nothing is approved. */
       readonly grant?: string;
     }
+  | { readonly kind: "checkWhere"; readonly approvalId: string; readonly where: readonly WhereWords[] }
   | { readonly kind: "extend"; readonly approvalId: string; readonly seconds: number }
   | { readonly kind: "revoke"; readonly sessionId: string; readonly reason: string | null }
   | { readonly kind: "loadSessions" }

@@ -191,7 +191,11 @@ function keysOf(state: WatchState): string {
   if (state.nowMs < state.frozenMs) return "one moment: the screen just changed, keys do not count yet";
   if (state.prompt !== null) return "Ctrl-C quits";
   if (state.screen.kind === "help") return "any key goes back";
-  if (state.screen.kind === "narrow") return "up/down choose  space on/off  0-9 lower a limit  Enter keep  Esc drop";
+  if (state.screen.kind === "narrow") {
+    return state.screen.draft.writing === null
+      ? "up/down choose  space on/off  w only where  0-9 lower  Enter keep  Esc drop"
+      : "such as id=7, id in 1,2, path^=docs/, count<=10  Enter keeps  Esc drops";
+  }
   if (state.screen.kind === "grant")
     return "type to change it at its end  Ctrl-U clears  Enter signs and approves  Esc drops";
   if (state.screen.kind === "operations")
