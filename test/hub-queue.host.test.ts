@@ -181,6 +181,11 @@ real("a no from another machine is as good as one from here, and comes once", as
   await desk.must(["deny", id, ...hub(), "--reason", "not today"]);
   const [event] = await home.events("approval_denied");
   assert.deepEqual([event?.["approval_id"], event?.["reason"]], [id, "not today"]);
+  // Its gateway takes the card off the hub with its next look.
+  await until("the card is gone", async () => {
+    const left = await cluster.sql("select 1 from gw_hub.cards where approval_id = $1", [id]);
+    return left.length === 0;
+  });
   const again = await desk.operator(["approve", id, ...hub()]);
   assert.equal(codeOf(again), "not_found", again.err);
 });
