@@ -284,7 +284,7 @@ test("what another gateway says it had under way moves nothing of this host's ow
   const row = (id: string) => ({ table: "operations" as const, id, runId: run.id, state, body: forged });
   const before = { sent: bench.sent.filter((line) => line.startsWith("POST")).length, budget: run.budget };
   const left = { gateway: "web9", term: 1, aheadMs: 0, rows: [row(mine.id), row("op_invented")] };
-  assert.equal(await bench.gateway.fleet.adopt(left, "ada"), 1);
+  assert.deepEqual(await bench.gateway.fleet.adopt(left, "ada"), { operations: 1, deployments: 0, minted: 0 });
   assert.equal(bench.gateway.operations.get(mine.id), mine);
   assert.equal(mine.state, "observing");
   const theirs = bench.gateway.operations.get("op_invented" as OperationId);
