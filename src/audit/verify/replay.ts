@@ -30,6 +30,7 @@ export function replay(walk: Walk, { marks, bytes, lastLink, recordsAfter }: Sca
     walk.nextFrame++;
     const length = HEADER_BYTES + header.bodyLength + LINK_BYTES;
     recordsFrom = offset + length;
+    buffer.copy(walk.link, 0, at + length - LINK_BYTES, at + length);
     at += length + LINK_BYTES;
   }
   const skipped = skip(recordsAfter);

@@ -34,6 +34,7 @@ export function startThreads(segments: readonly ToScan[], threads: number): Scan
   function lose(worker: Worker): void {
     tell(worker, null);
     workers.delete(worker);
+    if (idle.includes(worker)) idle.splice(idle.indexOf(worker), 1);
     if (workers.size === 0) for (const { resolve } of scans.values()) resolve(null);
   }
 
@@ -50,6 +51,7 @@ export function startThreads(segments: readonly ToScan[], threads: number): Scan
 
   for (let count = 0; count < threads; count++) {
     const worker = startThread();
+    if (worker === null) break;
     worker.on("error", () => lose(worker));
     worker.on("exit", () => lose(worker));
     worker.on("message", (scan: Scan | null) => {
@@ -60,6 +62,7 @@ export function startThreads(segments: readonly ToScan[], threads: number): Scan
     workers.add(worker);
     idle.push(worker);
   }
+  if (workers.size === 0) return NONE;
   handOut();
   return {
     async take(segment) {
@@ -75,8 +78,13 @@ export function startThreads(segments: readonly ToScan[], threads: number): Scan
   };
 }
 
-function startThread(): Worker {
+/** Null where the system gives no further thread. */
+function startThread(): Worker | null {
   // The package holds compiled files: the worker has the extension that this file has.
   const file = import.meta.url.endsWith(".ts") ? "./scan-worker.ts" : "./scan-worker.js";
-  return new Worker(new URL(file, import.meta.url), { env: {} });
+  try {
+    return new Worker(new URL(file, import.meta.url), { env: {} });
+  } catch {
+    return null;
+  }
 }
