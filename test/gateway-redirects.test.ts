@@ -66,7 +66,12 @@ actions:
   role.list:
     effect: read
     request: { method: GET, path: "/v1/teams/{team}/roles" }
-    input: { team: { in: path, type: string }, of: { in: query, type: string } }${write("role.apply", "needs: { approval: session }")}${write("role.ticketed", "needs: { ticket: true }")}
+    input: { team: { in: path, type: string }, of: { in: query, type: string } }
+  role.ask:
+    effect: read
+    needs: { approval: each_use }
+    request: { method: GET, path: "/v1/teams/{team}/roles" }
+    input: { team: { in: path, type: string } }${write("role.apply", "needs: { approval: session }")}${write("role.ticketed", "needs: { ticket: true }")}
 `;
   bench = await startBench(pack, {
     folder,
@@ -223,4 +228,33 @@ test("a redirect within the action's own path goes where a person let its argume
     assert.equal((await listing).outcome, sends === 1 ? "error" : "success", JSON.stringify({ where, location }));
     assert.equal(provider.received.length, before + sends);
   }
+});
+
+test("what a person put on the arguments holds after a redirect that they agreed to, and for a call with a card of its own", async () => {
+  provider.answer(({ url }, response) => {
+    const location = url?.startsWith("/v1/teams/a") === true ? "/v1/elsewhere" : "/v1/teams/b/roles";
+    response.writeHead(302, { location }).end();
+  });
+  const one = (action: string) => ({ action, kind: "one_of", input: "team", values: ["a"] }) as const;
+  const all = { actions: null, request_bytes: null, budget: null };
+  const narrowed = await bench.openRun(caller, ["acme.role.list", "acme.role.ask"]);
+  await bench.approve({ ...all, where: [one("acme.role.list")] });
+  await narrowed.admission?.session;
+  const start = (action: string, input: { team: string; of?: string }) =>
+    bench.gateway.startCall(caller, narrowed.id, { action, input }).done;
+  const listing = start("acme.role.list", { team: "a", of: "x" });
+  await redirectCard();
+  await bench.approve();
+  assert.equal((await bench.waiting()).card?.call?.target, `${provider.origin}/v1/teams/b/roles`);
+  await bench.deny("not there");
+  assert.equal((await listing).outcome, "error");
+  assert.deepEqual(sent(), ["GET /v1/teams/a/roles?of=x", "GET /v1/elsewhere"]);
+  provider.answer((_request, response) => response.writeHead(302, { location: "/v1/teams/b/roles" }).end());
+  const asking = start("acme.role.ask", { team: "a" });
+  await bench.waiting();
+  await bench.approve({ ...all, where: [one("acme.role.ask")] });
+  assert.equal((await bench.waiting()).mode, "redirect");
+  await bench.deny("nor here");
+  assert.equal((await asking).outcome, "error");
+  assert.deepEqual(sent().slice(2), ["GET /v1/teams/a/roles"]);
 });

@@ -14,17 +14,21 @@ export type Authorization = Brand<
     readonly approvalId: ApprovalId | null;
     readonly authorizedBy: string;
     readonly decidedAt: string;
+    /** The inputs that the person put bounds on in saying yes to the card. */
+    readonly bounded?: readonly string[];
   },
   "Authorization"
 >;
 
 export function authorizedByCard(decision: Verified<DecisionStatement>): Authorization {
   const { statement } = decision;
+  const bounded: readonly string[] = (statement.narrow?.where ?? []).map(({ input }) => input);
   return {
     kind: "each_use",
     approvalId: statement.approval_id as ApprovalId,
     authorizedBy: statement.operator,
     decidedAt: statement.decided_at,
+    ...(bounded.length === 0 ? {} : { bounded }),
   } as Authorization;
 }
 

@@ -81,7 +81,7 @@ function isEachUse(core: Pick<AttemptNeeds, "credentials">, credential: string |
   return credential !== null && core.credentials()?.find(credential)?.eachUse === true;
 }
 
-/** The inputs that a person put bounds on, for the session or in the grant that the call rests on. */
+/** The inputs that a person put bounds on, for the session, for this very call or in the grant that it rests on. */
 function boundsOf(
   core: Pick<AttemptNeeds, "grants">,
   { session, outbound, authorization }: Sending,
@@ -89,7 +89,7 @@ function boundsOf(
   const name = grantOf(authorization);
   const { conditions = [] } = session.scope.actions.find(({ action }) => action === outbound.action) ?? {};
   const granted = name === null ? [] : core.grants().flatMap((one) => (one.name === name ? one.conditions : []));
-  return [...conditions, ...granted].map(({ input }) => input);
+  return [...[...conditions, ...granted].map(({ input }) => input), ...(authorization.bounded ?? [])];
 }
 
 /** One of the action's own template, with whatever is bounded as it was: the provider does not widen what a person narrowed. */
@@ -104,9 +104,12 @@ function isOwnPath(
     const matched = matchPath(template, path)?.params;
     const own = matchPath(template, before.pathname)?.params;
     if (matched === undefined) return false;
+    if (bounds.length === 0) return true;
+    // From elsewhere there is no telling what the arguments were.
+    if (own === undefined) return false;
     // What is bounded and not in the path is in the query, or in a body that goes along as it is.
     return bounds.every((name) =>
-      own?.has(name) === true ? own.get(name)?.[0] === matched.get(name)?.[0] : query === before.search,
+      own.has(name) ? own.get(name)?.[0] === matched.get(name)?.[0] : query === before.search,
     );
   } catch (error) {
     if (error instanceof Denied) return false;
