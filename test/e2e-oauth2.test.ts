@@ -180,13 +180,28 @@ describe("a credential that is exchanged for tokens", asUser, () => {
     const person = await server.agree("person-client", "openid offline_access api:read");
     const client = ["--grant", "refresh_token", "--client-id", "person-client", "--client-auth", "none"];
     const scopes = ["openid", "offline_access", "api:read"].flatMap((one) => ["--scope", one]);
-    await add("leaving", "https://api.acme.example", [...client, ...scopes], person.refreshToken);
+    const { origin } = await startApi();
+    await add("leaving", origin, [...client, ...scopes], person.refreshToken);
+    await home.trustPack("leaving", pack("leaving", origin, "leaving"));
+    const read = async (): Promise<Members> => {
+      const run = await openRun(home, agent, ["leaving.thing.get"]);
+      return (await call(agent, run, "leaving.thing.get", { id: "1" })).body;
+    };
+    assert.equal((await read())["outcome"], "success");
     assert.match((await home.must(["credential", "test", "leaving"])).out, /a token until .* good for api:read/);
     const removed = await home.must(["credential", "remove", "leaving"]);
     assert.doesNotMatch(removed.err, /not revoked/);
     assert.equal(server.asked.get("/token/revocation"), 1);
     const unknown = await home.operator(["credential", "test", "leaving"]);
     assert.match(unknown.err, /credential_unknown/);
+
+    // Added anew it is another one, though its version is 1 once more: nothing that was got or kept for the first is used.
+    const other = await server.agree("person-client", "openid offline_access api:read");
+    await add("leaving", origin, [...client, ...scopes], other.refreshToken);
+    const before = asked();
+    const again = await read();
+    assert.equal(again["outcome"], "success", JSON.stringify(again));
+    assert.equal(asked(), before + 1);
   });
 
   test("what would not work is refused when it is added", async () => {

@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
-import { copyFileSync, existsSync, mkdirSync } from "node:fs";
+import { generateKeyPairSync } from "node:crypto";
+import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { createClock, systemRandom as random, systemSleep } from "../src/adapters/platform/system.ts";
+import { readHubAddress } from "../src/hub/address.ts";
+import { connectHub } from "../src/hub/connect.ts";
+import { type SeenTurn, startTurns } from "../src/hub/turns.ts";
+import { rawPublicOf } from "../src/vault/keys.ts";
 import { standInAccount } from "./ssh-stand.ts";
 import { type AuthorizationServer, startAuthorizationServer } from "./support/authorization-server.ts";
-import { codeOf, type Gateway, Home, type Members, makeFolder, openPlane, until } from "./support/home.ts";
+import { codeOf, type Gateway, Home, type Members, makeFolder, openPlane, start, until } from "./support/home.ts";
 import { makePartition, type Partition } from "./support/partition.ts";
 import { type Cluster, findPostgres, makeCluster } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
@@ -55,14 +61,14 @@ before(async () => {
     response.writeHead((await server.knows(token)) ? 200 : 401, { "content-type": "application/json" }).end("{}");
   });
   web1 = await new Home(makeFolder()).init();
-  running.set(web1, await web1.up());
+  await bring(web1);
   assert.equal((await web1.run(["hub", "init", cluster.url("owner")])).code, 0);
   await cluster.sql("create role web1 login in role gw_gateway; create role web2 login in role gw_gateway");
   await web1.must(["hub", "join", cluster.url("web1"), "--name", "web1"]);
   web2 = new Home(makeFolder());
   mkdirSync(web2.folder, { mode: 0o700 });
   for (const name of ["vault.json", "policy.json"]) copyFileSync(join(web1.folder, name), join(web2.folder, name));
-  running.set(web2, await web2.up());
+  await bring(web2);
   await web2.must(["hub", "join", cluster.url("web2", way.folder), "--name", "web2"]);
   const client = ["--grant", "refresh_token", "--client-id", "person-client", "--client-auth", "none"];
   const about = ["--kind", "oauth2", "--issuer", server.issuer, "--ca", ca, "--origin", api.origin, ...client];
@@ -80,6 +86,28 @@ after(async () => {
   await server.close();
   await cluster.stop();
 });
+
+const PROGRAM = join(import.meta.dirname, "support", "hurried-gateway.ts");
+const FLAGS = ["--disable-sigusr1", "--disable-warning=ExperimentalWarning"];
+
+async function bring(home: Home): Promise<void> {
+  const started = start([process.execPath, ...FLAGS, PROGRAM, home.folder], { env: home.environment() });
+  await until("it serves", () => started.out().startsWith("ready "), 120_000);
+  await home.must(["unlock", "--first"]);
+  running.set(home, { ...started, pid: Number((await home.status())["pid"]) });
+}
+
+/** What is waited for in vain is given up soon: only while nothing else is waited for. */
+function hurry(home: Home, name: "hubWaitMs" | "tokenExchangeMs"): () => void {
+  writeFileSync(`${home.folder}.waits`, JSON.stringify({ [name]: 300 }));
+  return () => rmSync(`${home.folder}.waits`);
+}
+
+/** A busy machine is no hub that is away. */
+const PATIENT = {
+  sleep: (ms: number, signal?: AbortSignal): Promise<void> =>
+    ms < 1_000 ? systemSleep.sleep(ms, signal) : new Promise<void>(() => undefined),
+};
 
 const asked = (): number => server.asked.get("/token") ?? 0;
 const tryOn = (home: Home) => home.operator(["credential", "test", "person"]);
@@ -146,11 +174,13 @@ real("two gateways that refresh at once take turns: the provider sees no refresh
 real("while the hub is away a token that is still good goes on, and no other is got", async () => {
   await gets(web2);
   way.cut();
+  const unhurried = hurry(web2, "hubWaitMs");
   const before = asked();
   assert.equal((await read(web2))["outcome"], "success");
   assert.equal(await codeOn(web2), "hub_unreachable");
   assert.equal((await read(web2))["outcome"], "success", "the one at hand was not given up");
   assert.equal(asked(), before);
+  unhurried();
   way.heal();
   await gets(web2);
   assert.equal(server.revoked, 0);
@@ -162,13 +192,15 @@ real("a refresh token that came while the hub went away is not lost, not even wi
     const trying = tryOn(web2);
     await reached;
     way.cut();
+    const unhurried = hurry(web2, "hubWaitMs");
     release();
     assert.equal(codeOf(await trying), "hub_unreachable");
+    unhurried();
     assert.equal((await wordOf())["state"], "taken");
     if (dies) {
       await running.get(web2)?.end("SIGKILL");
       way.heal();
-      running.set(web2, await web2.up());
+      await bring(web2);
     } else way.heal();
     await gets(web1);
     await gets(web2);
@@ -184,11 +216,13 @@ real("a gateway that dies before it got the answer leaves a token that is tried 
   release();
   await trying;
   const before = asked();
+  const unhurried = hurry(web1, "tokenExchangeMs");
   const waiting = await tryOn(web1);
+  unhurried();
   assert.equal(codeOf(waiting), "token_unavailable", "it is web2's turn, whatever the clocks say");
   assert.match(waiting.err, /web2 has begun to use the refresh token of person/);
   assert.equal(asked(), before);
-  running.set(web2, await web2.up());
+  await bring(web2);
   await until("web2 says so", async () => (await wordOf())["state"] === "free" && (await wordOf())["cut"] === true);
   assert.equal(codeOf(await tryOn(web1)), "token_grant_ended");
   assert.equal(asked(), before + 1);
@@ -198,6 +232,66 @@ real("a gateway that dies before it got the answer leaves a token that is tried 
   assert.equal(asked(), before + 1);
   await agreeAnew();
 });
+
+real(
+  "a new secret that comes during a turn is begun with at once; what the turn brings then is no sign of a copy",
+  async () => {
+    const { refreshToken: input } = await server.agree("person-client", SCOPE);
+    const { reached, release } = server.hold();
+    const trying = tryOn(web2);
+    await reached;
+    await web1.must(["credential", "rotate", "person"], { input });
+    await gets(web1);
+    release();
+    const ended = await trying;
+    assert.equal(ended.code, 0, ended.err);
+    await until("the other follows", async () => (await codeOn(web2)) === "got", 120_000);
+    assert.equal(server.revoked, 1);
+  },
+);
+
+real(
+  "a gateway that sees its own word before it has written it down does not take it for one that was left",
+  async () => {
+    const [hub] = await cluster.sql<{ hub_id: string }>("select hub_id from gw_hub.hub");
+    const hubId = hub?.hub_id ?? "";
+    const { privateKey } = generateKeyPairSync("ed25519");
+    const login = { address: readHubAddress(cluster.url("web1")), password: null, authority: null };
+    const of = { addedAt: "2026-01-01T00:00:00.000Z", version: 1 };
+    let seen: SeenTurn | null = null;
+    let looks = 0;
+    const keeper = startTurns({
+      ...{ hubId, gateway: "web1", vaultId: "another", identity: privateKey, taken: new Set<string>() },
+      ...{ clock: createClock(), random, sleep: PATIENT },
+      connect: () => connectHub(login, hubId),
+      hide: (label) => label,
+      seal: (_label, _about, plain) => Buffer.from(plain),
+      open: (_label, _about, sealed) => Buffer.from(sealed),
+      speakerOf: () => rawPublicOf(privateKey),
+      recall: () => seen,
+      async remember(label, next) {
+        seen = next;
+        if (looks++ === 0) await keeper.follow([{ label, of }]);
+      },
+      left: () => ({ refreshToken: null, maybeUsed: false }),
+    });
+    try {
+      const turn = await keeper.take("own", { of, begins: true, own: "the first one" });
+      const stateNow = async () =>
+        (
+          await cluster.sql<{ state: string }>(
+            "select statement::json->>'state' as state from gw_hub.turns where vault = 'another'",
+          )
+        )[0]?.state;
+      assert.equal(await stateNow(), "taken");
+      await turn.end("the next one");
+      assert.equal(await stateNow(), "free");
+    } finally {
+      keeper.close();
+      await cluster.sql("delete from gw_hub.turns where vault = 'another'");
+    }
+  },
+);
 
 real("whatever an administrator does to the row, no spent refresh token is sent", async () => {
   await cluster.sql("create table public.kept as select * from gw_hub.turns");

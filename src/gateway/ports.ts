@@ -10,6 +10,7 @@ import type { Clock, Random, Sleep } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Secret } from "../kernel/secret.ts";
+import type { SecretVersion } from "../vault/entry.ts";
 import type { HmacLoan, HmacNotation, HttpLoan, LentCredential, SshSigner, ToSign } from "../vault/lent.ts";
 import type { LocalSource, SecretSource } from "../vault/source/source.ts";
 import type { TokenExchange } from "../vault/token/exchange.ts";
@@ -75,13 +76,13 @@ export interface Credentials {
   /** Denied `credential_not_bound` anywhere but at the origins the credential was sealed for. */
   lendHttp(label: string, origin: string, toSign: ToSign | null): HttpLoan;
   /** How a token is got for it, and for which version of its secret; null where the secret itself is lent. */
-  exchangeOf(label: string): { readonly version: number; readonly exchange: TokenExchange } | null;
+  exchangeOf(label: string): { readonly version: SecretVersion; readonly exchange: TokenExchange } | null;
   /** Denied `credential_not_bound` for any endpoint but those the credential was sealed with. */
   lendExchange(label: string, url: string, ask: ExchangeAsk, sourced: Secret | null): HttpLoan;
   /** Denied `credential_not_bound` like `lendHttp`. */
   lendToken(label: string, origin: string, token: Secret, toSign: ToSign | null): HttpLoan;
   /** Where its secret is got for a while, whether it is sent or exchanged; null where it is sealed. */
-  sourceOf(label: string): { readonly version: number; readonly source: SecretSource } | null;
+  sourceOf(label: string): { readonly version: SecretVersion; readonly source: SecretSource } | null;
   /** Denied `credential_invalid` for what could not be a secret of this kind. */
   checkSourced(label: string, secret: Secret): void;
   /** What opens that place. The caller wipes it. */

@@ -42,6 +42,8 @@ export interface TurnParts {
   speakerOf(label: string, gateway: string): Buffer | null;
   recall(label: string): SeenTurn | null;
   remember(label: string, seen: SeenTurn): Promise<void>;
+  /** Whose turn this process has now: also one that it took before it joined anew. */
+  readonly taken: Set<string>;
   /** What this host kept of a turn of its own that nobody ended: what it got in it, and whether anything may have left. */
   left(label: string, turn: Turn): { readonly refreshToken: string | null; readonly maybeUsed: boolean };
 }
@@ -98,13 +100,11 @@ select exists (select from moved) as moved, (select count(*) from told) as told`
  * with a word that follows the last one; no clock ends a turn, since nobody else can know whether the token has left already.
  */
 export function startTurns(parts: TurnParts): TurnKeeper {
-  const { hubId, gateway, vaultId, clock, sleep, random } = parts;
+  const { hubId, gateway, vaultId, clock, sleep, random, taken } = parts;
   const { ask, close } = createAsker(parts, {
     over: "This gateway is no longer on this hub, which has the newest refresh token. Nothing was sent.",
     late: "The hub did not answer in time, and the refresh token is used by turns there. Nothing was sent with it. A token that is still good goes on; try again when gw status shows the hub.",
   });
-  /** Whose turn this process has now. */
-  const taken = new Set<string>();
 
   const placeOf = (label: string): TurnPlace => ({ hubId, vaultId, place: parts.hide(label) });
 
@@ -151,6 +151,18 @@ export function startTurns(parts: TurnParts): TurnKeeper {
     return turn;
   }
 
+  /** Ours from before it is said: whoever sees our word meanwhile shall not take it for one that an earlier life left. */
+  async function begin(label: string, after: number, word: Pick<Turn, "cut" | "of">, refreshToken: string | null) {
+    taken.add(label);
+    let mine: Turn | null = null;
+    try {
+      mine = await say(label, after, { ...word, state: "taken" }, refreshToken);
+    } finally {
+      if (mine === null) taken.delete(label);
+    }
+    return mine;
+  }
+
   function tokenIn(label: string, { sealed, generation, gateway: by }: Turn): string | null {
     const plain = parts.open(label, turnAbout(placeOf(label), generation), sealed);
     if (plain === undefined) throw notForUs(label, by);
@@ -186,7 +198,10 @@ export function startTurns(parts: TurnParts): TurnKeeper {
         const done = now?.generation === generation + 1 && now.gateway === gateway && now.state === state;
         moved = done ? now : await say(label, generation, word, refreshToken);
       }
-      if (moved === null) throw forked(label);
+      if (moved !== null) return;
+      const { turn: now } = await look(label, of, false);
+      // Somebody began with a newer secret meanwhile: what came of this one counts for nobody.
+      if (now === null || compareSecrets(now.of, of) <= 0) throw forked(label);
     } finally {
       taken.delete(label);
     }
@@ -206,9 +221,8 @@ export function startTurns(parts: TurnParts): TurnKeeper {
         if (current?.state !== "taken") {
           const refreshToken = current === null ? (turn === null ? own : null) : tokenIn(label, current);
           const cut = current?.cut ?? false;
-          const mine = await say(label, last, { state: "taken", cut, of }, refreshToken);
+          const mine = await begin(label, last, { cut, of }, refreshToken);
           if (mine !== null) {
-            taken.add(label);
             const { generation } = mine;
             const over = (newest: string | null, state: "free" | "ended" = "free") => end(label, mine, newest, state);
             return { generation, refreshToken, afterCut: cut, end: over };

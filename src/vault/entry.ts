@@ -15,6 +15,13 @@ import type { CredentialEntry, RetiredSecret, Vault } from "./vault.ts";
 export type EntryBinding = EntryExtras &
   Pick<CredentialEntry, "label" | "kind" | "version" | "boundTo" | "eachUse" | "headerName" | "publicKey" | "exchange">;
 
+/** Tells a secret from every other that its label ever had: a credential that is added anew begins at version 1 once more. */
+export type SecretVersion = `${number} of ${string}`;
+
+export function secretVersion({ version, createdAt }: Pick<CredentialEntry, "version" | "createdAt">): SecretVersion {
+  return `${version} of ${createdAt}`;
+}
+
 export function entryAad(vaultId: string, entry: EntryBinding): string {
   return canonicalJson({
     format: "gw.vault/v1",

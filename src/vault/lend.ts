@@ -5,7 +5,7 @@ import { Secret } from "../kernel/secret.ts";
 import { anchorOf, checkAnchor, type VaultAnchor } from "./anchor.ts";
 import { createSigningKeys } from "./aws/signing-keys.ts";
 import { type BoxKey, boxKeyOf, unsealWith } from "./box.ts";
-import { entryAad, findEntry, openLent, refuseEntry } from "./entry.ts";
+import { entryAad, findEntry, openLent, refuseEntry, type SecretVersion, secretVersion } from "./entry.ts";
 import { httpLoan, tokenLoan } from "./http-loan.ts";
 import { rawPublicOf } from "./keys.ts";
 import type { HmacLoan, HmacNotation, HttpLoan, SshSigner, ToSign } from "./lent.ts";
@@ -63,13 +63,13 @@ export interface ServiceVault {
   ): { readonly eachUse: boolean; readonly disabled: boolean; readonly elsewhere?: readonly string[] } | null;
   lendHttp(label: string, origin: string, toSign?: ToSign | null): HttpLoan;
   /** How a token is got for it, and for which version of its secret; null where the secret itself is lent. */
-  exchangeOf(label: string): { readonly version: number; readonly exchange: TokenExchange } | null;
+  exchangeOf(label: string): { readonly version: SecretVersion; readonly exchange: TokenExchange } | null;
   /** What goes to the endpoint that the entry was sealed with, and nowhere else. `sourced` is what its source gave, where it has one. */
   lendExchange(label: string, url: string, ask: ExchangeAsk, sourced: Secret | null): HttpLoan;
   /** A token, or the secret from its source, that was got for it, to an origin that the entry was sealed with. */
   lendToken(label: string, origin: string, token: Secret, toSign?: ToSign | null): HttpLoan;
   /** Where its secret is got, and for which version of the entry; null where it is sealed here. */
-  sourceOf(label: string): { readonly version: number; readonly source: SecretSource } | null;
+  sourceOf(label: string): { readonly version: SecretVersion; readonly source: SecretSource } | null;
   /** Denied `credential_invalid` for what could not be a secret of this kind. */
   checkSourced(label: string, secret: Secret): void;
   /** What opens that place. The caller wipes it. */
@@ -231,7 +231,7 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
       const entry = vault.credentials.find((one) => one.label === label);
       return entry === undefined || entry.exchange === null
         ? null
-        : { version: entry.version, exchange: entry.exchange };
+        : { version: secretVersion(entry), exchange: entry.exchange };
     },
     lendExchange: (label, url, ask, sourced) => {
       const entry = lendable(label, EXCHANGED_KINDS, null);
@@ -250,7 +250,7 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
     },
     sourceOf: (label) => {
       const entry = vault.credentials.find((one) => one.label === label);
-      return entry?.source == null ? null : { version: entry.version, source: entry.source };
+      return entry?.source == null ? null : { version: secretVersion(entry), source: entry.source };
     },
     checkSourced: (label, secret) => readSourced(findEntry(vault, label), secret).wipe(),
     lendOpener: (label) => {
@@ -293,6 +293,8 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
       checkServiceKey(next, serviceKey);
       checkAnchor(anchorOf(vault), next);
       vault = next;
+      // Of what is rotated, disabled or gone nothing is kept.
+      signing.clear();
       opened = new Map();
     },
     deriveStateKey: (purpose) => {

@@ -164,7 +164,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
     },
     exchangeOf: (label) => {
       const one = options.exchanged?.[label];
-      return one === undefined ? null : { version: one.version, exchange: one.exchange };
+      return one === undefined ? null : { version: `${one.version} of old`, exchange: one.exchange };
     },
     lendExchange(label, url, ask) {
       const one = options.exchanged?.[label];
@@ -179,7 +179,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
     },
     sourceOf: (label) =>
       label === options.sourced
-        ? { version: 1, source: { kind: "command", argv: ["/usr/bin/pass"], leaseS: 300 } }
+        ? { version: "1 of old", source: { kind: "command", argv: ["/usr/bin/pass"], leaseS: 300 } }
         : null,
     checkSourced: () => undefined,
     lendOpener(label) {

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
 import { Secret } from "../../kernel/secret.ts";
+import type { SecretVersion } from "../../vault/entry.ts";
 import type { HttpLoan } from "../../vault/lent.ts";
 import type { RemoteSource } from "../../vault/source/remote.ts";
 import { attempt } from "../attempt/attempt.ts";
@@ -12,7 +13,7 @@ import type { TokenRequest } from "./request.ts";
 export interface Asking<Source> {
   readonly core: TokenNeeds;
   readonly label: string;
-  readonly version: number;
+  readonly version: SecretVersion;
   readonly source: Source;
   readonly need: ExchangeFor;
 }

@@ -7,6 +7,7 @@ import type { TokenAnswer } from "../../conventions/token/result.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
+import type { SecretVersion } from "../../vault/entry.ts";
 import type { TokenExchange } from "../../vault/token/exchange.ts";
 import { authorizedWith } from "../approval/authorize.ts";
 import { attempt } from "../attempt/attempt.ts";
@@ -42,7 +43,7 @@ export interface Exchanged {
 export async function exchangeToken(
   core: TokenNeeds,
   label: string,
-  { version, exchange }: { readonly version: number; readonly exchange: TokenExchange },
+  { version, exchange }: { readonly version: SecretVersion; readonly exchange: TokenExchange },
   narrowing: Narrowing,
   need: ExchangeFor,
   sourced: () => Secret | null,
@@ -106,7 +107,7 @@ export async function exchangeToken(
 export async function revokeToken(
   core: TokenNeeds,
   label: string,
-  { version, exchange }: { readonly version: number; readonly exchange: TokenExchange },
+  { version, exchange }: { readonly version: SecretVersion; readonly exchange: TokenExchange },
   endpoint: string,
   need: ExchangeFor,
 ): Promise<boolean> {

@@ -1,8 +1,9 @@
 import { defaults } from "../../kernel/defaults.ts";
 import type { Denied } from "../../kernel/failure.ts";
+import type { SecretVersion } from "../../vault/entry.ts";
 
 interface Failure {
-  readonly version: number;
+  readonly version: SecretVersion;
   readonly times: number;
   readonly untilBootMs: number;
   readonly why: Denied;
@@ -16,13 +17,13 @@ export function createFailures() {
   const found = new Map<string, Failure>();
   return {
     /** Throws where it is too early; otherwise for how long nobody may ask, should it fail once more. */
-    waitMs(keys: readonly string[], version: number, nowBootMs: number): number {
+    waitMs(keys: readonly string[], version: SecretVersion, nowBootMs: number): number {
       const earlier = keys.flatMap((key) => found.get(key) ?? []).filter((one) => one.version === version);
       for (const { untilBootMs, why } of earlier) if (nowBootMs < untilBootMs) throw why;
       const times = Math.max(0, ...earlier.map((one) => one.times));
       return Math.min(defaults.tokenRetryMs * 2 ** Math.min(times, 20), defaults.tokenRetryMaxMs);
     },
-    add(key: string, version: number, untilBootMs: number, why: Denied): void {
+    add(key: string, version: SecretVersion, untilBootMs: number, why: Denied): void {
       const before = found.get(key);
       found.delete(key);
       const oldest = found.size >= defaults.tokensHeld ? found.keys().next().value : undefined;

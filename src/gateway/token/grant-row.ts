@@ -1,6 +1,7 @@
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
+import type { SecretVersion } from "../../vault/entry.ts";
 import type { StateRow } from "../ports.ts";
 import type { TokenNeeds } from "./needs.ts";
 
@@ -8,7 +9,7 @@ import type { TokenNeeds } from "./needs.ts";
 export interface KeptGrant {
   readonly label: string;
   /** Of the secret in the vault: what an operator gave since counts more than anything kept. */
-  readonly version: number;
+  readonly version: SecretVersion;
   /** The newest refresh token, where the provider has replaced the sealed one. */
   readonly refreshToken: string | null;
   /** The turn on the hub that the rest is about, where other gateways use the same refresh token; null where this one is alone. */
@@ -19,7 +20,7 @@ export interface KeptGrant {
 
 const STATE = "token";
 
-export function readGrant(core: Pick<TokenNeeds, "ledger">, label: string, version: number): KeptGrant {
+export function readGrant(core: Pick<TokenNeeds, "ledger">, label: string, version: SecretVersion): KeptGrant {
   return readKept(core.ledger.find("notes", idOf(label)), label, version);
 }
 
@@ -27,19 +28,21 @@ export function readGrant(core: Pick<TokenNeeds, "ledger">, label: string, versi
 export function leftOfTurn(
   row: ReturnType<TokenNeeds["ledger"]["find"]>,
   label: string,
+  version: SecretVersion,
   generation: number,
 ): { readonly refreshToken: string | null; readonly maybeUsed: boolean } {
-  const { turn, refreshToken, pending } = readKept(row, label, null);
+  const { turn, refreshToken, pending } = readKept(row, label, version);
   return turn === generation ? { refreshToken, maybeUsed: pending !== null } : { refreshToken: null, maybeUsed: false };
 }
 
-function readKept(row: ReturnType<TokenNeeds["ledger"]["find"]>, label: string, version: number | null): KeptGrant {
-  const fresh: KeptGrant = { label, version: version ?? 0, refreshToken: null, turn: null, pending: null };
+function readKept(row: ReturnType<TokenNeeds["ledger"]["find"]>, label: string, version: SecretVersion): KeptGrant {
+  const fresh: KeptGrant = { label, version, refreshToken: null, turn: null, pending: null };
   if (row === null) return fresh;
   if ("tampered" in row)
     throw new Denied("state_tampered", `What is kept of ${label} was changed. Find out who writes to the home folder.`);
-  const { version: kept, refresh_token: token, turn, pending } = row.body;
-  if (version !== null && kept !== version) return fresh;
+  const { version: number, secret, refresh_token: token, turn, pending } = row.body;
+  // What an earlier gw wrote has the number alone.
+  if (secret === undefined ? number !== Number.parseInt(version, 10) : secret !== version) return fresh;
   const refreshToken = typeof token === "string" ? token : null;
   return { ...fresh, refreshToken, turn: typeof turn === "number" ? turn : null, pending: readPending(pending) };
 }
@@ -62,7 +65,8 @@ export function grantRow(
     runId: "",
     state: STATE,
     body: {
-      version,
+      version: Number.parseInt(version, 10),
+      secret: version,
       ...(refreshToken === null ? {} : { refresh_token: refreshToken }),
       ...(turn === null ? {} : { turn }),
       pending: pending === null ? null : { worker: pending.worker, boot_id: pending.bootId, boot_ms: pending.bootMs },

@@ -5,6 +5,7 @@ import { isJsonObject } from "../../kernel/json.ts";
 import { Secret } from "../../kernel/secret.ts";
 import { readAwsKeys, wipeAwsKeys } from "../../vault/aws/keys.ts";
 import { signForAws } from "../../vault/aws/sign.ts";
+import type { SecretVersion } from "../../vault/entry.ts";
 import { tokenLoan } from "../../vault/http-loan.ts";
 import type { HttpLoan } from "../../vault/lent.ts";
 import type { AwsSecretSource, ConnectSource } from "../../vault/source/remote.ts";
@@ -22,7 +23,7 @@ export type Sourced =
   | { readonly kind: "failed"; readonly why: string };
 
 interface Plan {
-  readonly version: number;
+  readonly version: SecretVersion;
   readonly source: SecretSource;
 }
 

@@ -3,6 +3,7 @@ import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { Secret } from "../../kernel/secret.ts";
+import type { SecretVersion } from "../../vault/entry.ts";
 import type { ToSign } from "../../vault/lent.ts";
 import type { TokenExchange } from "../../vault/token/exchange.ts";
 import { authorizedByOperator } from "../approval/authorize.ts";
@@ -20,7 +21,7 @@ import { createSources } from "./source.ts";
 
 interface Held {
   readonly token: Secret;
-  readonly version: number;
+  readonly version: SecretVersion;
   readonly obtainedBootMs: number;
   readonly untilBootMs: number;
 }
@@ -40,7 +41,7 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
   /** Raised with each clearing: what comes later was asked for before the lock, and is kept by nobody. */
   let epoch = 0;
 
-  function find(core: TokenNeeds, key: string, version: number): Held | null {
+  function find(core: TokenNeeds, key: string, version: SecretVersion): Held | null {
     const one = held.get(key);
     if (one === undefined) return null;
     if (one.version === version && core.ports.clock.bootMs() < one.untilBootMs) return one;
@@ -302,7 +303,7 @@ function disabled(label: string): Denied {
 
 /** Something that is got before a send, and by which name it is held. */
 interface Wanted {
-  readonly version: number;
+  readonly version: SecretVersion;
   readonly key: string;
   /** Kept for exactly its lease; a token is given up a little before its end. */
   readonly leased: boolean;

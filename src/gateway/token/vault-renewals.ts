@@ -1,5 +1,6 @@
 import { defaults } from "../../kernel/defaults.ts";
 import { isJsonObject } from "../../kernel/json.ts";
+import type { SecretVersion } from "../../vault/entry.ts";
 import type { VaultSource } from "../../vault/source/remote.ts";
 import type { Asking, askStore } from "./ask-store.ts";
 
@@ -7,7 +8,7 @@ type Answer = Awaited<ReturnType<typeof askStore>>;
 
 /** Tokens of Vault that an operator gave: renewed while calls need them, after the unlock and then from half of what Vault grants on. Nobody here ends them. */
 export function createRenewals() {
-  const next = new Map<string, { readonly version: number; readonly bootMs: number }>();
+  const next = new Map<string, { readonly version: SecretVersion; readonly bootMs: number }>();
   return {
     async renew({ core, label, version }: Asking<VaultSource>, ask: () => Promise<Answer>): Promise<void> {
       const { clock } = core.ports;

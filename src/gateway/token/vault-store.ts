@@ -2,6 +2,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import { Secret } from "../../kernel/secret.ts";
+import type { SecretVersion } from "../../vault/entry.ts";
 import type { HttpLoan } from "../../vault/lent.ts";
 import type { VaultSource } from "../../vault/source/remote.ts";
 import { requireUnlocked } from "../core.ts";
@@ -12,7 +13,7 @@ import { createRenewals } from "./vault-renewals.ts";
 /** What a login gave. Whatever was made with it ends with it. */
 interface Login {
   readonly token: Secret;
-  readonly version: number;
+  readonly version: SecretVersion;
   readonly renewable: boolean;
   /** From when on it is renewed before it is used; until when Vault takes it. */
   readonly renewBootMs: number;

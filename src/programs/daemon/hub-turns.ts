@@ -7,6 +7,7 @@ import type { SeenTurn, TurnKeeper, TurnParts } from "../../hub/turns.ts";
 import type { Random } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { seal, unseal } from "../../vault/box.ts";
+import { secretVersion } from "../../vault/entry.ts";
 import type { HostKeys } from "../../vault/host-keys.ts";
 import { isShared } from "../../vault/policy/hub-entries.ts";
 import type { HubMembership } from "../../vault/policy/policy.ts";
@@ -26,6 +27,7 @@ interface State {
 
 /** The credentials whose refresh token goes from gateway to gateway: several may lend them, or did with this very secret. */
 export function createHubTurns(state: State, keeper: () => TurnKeeper | null) {
+  const taken = new Set<string>();
   const storeOf = (): StateStore | null => state.compartment?.store ?? null;
 
   function entryOf(label: string): CredentialEntry | null {
@@ -68,7 +70,7 @@ export function createHubTurns(state: State, keeper: () => TurnKeeper | null) {
       { lending }: HostKeys,
       { service }: OpenCompartment,
       random: Random,
-    ): Pick<TurnParts, "hide" | "seal" | "open" | "speakerOf" | "recall" | "remember" | "left"> {
+    ): Pick<TurnParts, "hide" | "seal" | "open" | "speakerOf" | "recall" | "remember" | "taken" | "left"> {
       const key = service.deriveStateKey(PURPOSE);
       const lendersOf = (label: string) => entryOf(label)?.lenders ?? null;
       return {
@@ -103,8 +105,11 @@ export function createHubTurns(state: State, keeper: () => TurnKeeper | null) {
           const body = { hub_id: hubId, generation, digest, added_at: of.addedAt, version: of.version };
           await storeOf()?.commit([{ table: "notes", id: idOf(label), runId: "", state: "kept", body }], "power");
         },
-        left: (label, { generation }) =>
-          leftOfTurn(storeOf()?.find("notes", `token ${label}`) ?? null, label, generation),
+        taken,
+        left(label, { generation, of: { version, addedAt: createdAt } }) {
+          const row = storeOf()?.find("notes", `token ${label}`) ?? null;
+          return leftOfTurn(row, label, secretVersion({ version, createdAt }), generation);
+        },
       };
     },
   };
