@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { approveRun, contained, startContained, workOf } from "./support/box.ts";
@@ -136,7 +136,10 @@ test("gw call works inside, over the socket that leads to the gateway", skip, as
 });
 
 test("an MCP bridge inside acts in the run", skip, async () => {
-  const client = join(import.meta.dirname, "fixtures", "mcp-client.mjs");
+  // In the folder that the box shows: a clone below /tmp is hidden there.
+  const client = join(workOf(home), "mcp-client.mjs");
+  mkdirSync(workOf(home), { recursive: true });
+  copyFileSync(join(import.meta.dirname, "fixtures", "mcp-client.mjs"), client);
   const { code, out, err } = await contained(home, `${process.execPath} ${client} ${GW} demo__thing-get '{"id":"1"}'`);
   assert.equal(code, 0, err);
   assert.equal((JSON.parse(out) as { result: { outcome?: string } }).result.outcome, "success");

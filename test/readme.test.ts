@@ -11,15 +11,19 @@ const root = dirname(import.meta.dirname);
 const terminal = noTmux === null ? asUser : { skip: noTmux };
 const PASSPHRASE = "a long enough phrase of somebody";
 const PIN = "493817";
-/** Generous: nobody waits for it to pass. */
-const PATIENCE_MS = 120_000;
+/** Generous: nobody waits for it to pass. A dozen programs start from sources one after another, with a person's whole key derivation. */
+const PATIENCE_MS = 240_000;
+const LIMIT_MS = 900_000;
 
 interface Step {
   readonly command: string;
   readonly printed: readonly string[];
 }
 
-test("README's first real use works word by word, and prints what it says", terminal, async (context) => {
+test("README's first real use works word by word, and prints what it says", {
+  ...terminal,
+  timeout: LIMIT_MS,
+}, async (context) => {
   const [start = [], person = [], ...agents] = readBlocks("A first real use, in five minutes");
   assert.ok(agents.length >= 3, "README shows a start, a person, an agent, the record and an API of one's own");
   const folder = makeFolder();
