@@ -75,7 +75,7 @@ export function Now(props: { readonly board: OperationBoard; readonly remote: bo
             .filter((one) => !live.some((other) => isBelow(one, other)))
             .map((one) => (
               <SessionTile
-                key={one.session_id}
+                key={`${one.session_id} ${one.gateway ?? ""}`}
                 session={one}
                 below={live.filter((other) => isBelow(other, one))}
                 onRevoke={revoke}
@@ -87,7 +87,7 @@ export function Now(props: { readonly board: OperationBoard; readonly remote: bo
             <summary>{ended.length} that ended lately</summary>
             <ul class="plain-list">
               {ended.map((one) => (
-                <li key={one.session_id}>
+                <li key={`${one.session_id} ${one.gateway ?? ""}`}>
                   <Id text={one.session_id} /> {showText(one.end_reason ?? "")} <Time at={one.approved_at} />
                 </li>
               ))}
@@ -140,5 +140,6 @@ function gatewayOf(one: object): string | null {
 
 /** Whether `gw run` started the one and is the other. */
 function isBelow(one: Session, other: Session): boolean {
-  return one.run_id === other.run_id && one.command === null && other.command !== null;
+  const together = one.gateway === other.gateway && one.run_id === other.run_id;
+  return together && one.command === null && other.command !== null;
 }

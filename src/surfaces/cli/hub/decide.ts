@@ -1,5 +1,4 @@
-import { type RevocationStatement, signStatement } from "../../../conventions/approval/decision.ts";
-import { isoTime } from "../../../kernel/clock.ts";
+import { signStatement } from "../../../conventions/approval/decision.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
@@ -10,6 +9,7 @@ import { type ApproveOptions, approvalLines, type EvidenceOption, isMeant, wordO
 import type { OperatorOptions } from "../options.ts";
 import { findCards } from "./cards.ts";
 import { knownTo, type OnHub, onHub } from "./hub-session.ts";
+import { revokeOnHub } from "./revoke.ts";
 import { say } from "./say.ts";
 
 /** `gw approvals --hub URL`. */
@@ -72,20 +72,10 @@ export function runHubDecide(
   });
 }
 
-/** `gw revoke SESSION --hub URL`: said to every gateway of this vault, since only its own knows the session. */
+/** `gw revoke SESSION --hub URL`: wherever in the vault the session is. */
 export function runHubRevoke(id: string, options: ApproveOptions & OnHub, deps: CliDeps): Promise<Exit> {
   return onHub(options, deps, async (session) => {
-    const { operator } = session;
-    const statement: RevocationStatement = {
-      format: "gw.revocation/v1",
-      vault_id: operator.vaultId,
-      session_id: id,
-      reason: options.reason ?? null,
-      operator: operator.name,
-      operator_key_id: operator.keyId,
-      decided_at: isoTime(deps.clock.wallMs()),
-    };
-    const state = await say(session, JSON.stringify(signStatement(statement, operator.approver)), deps);
+    const state = await revokeOnHub(session, id, options.reason ?? null, deps);
     return tell(options, deps, { session_id: id, state }, `Session ${showIdentifier(id)} has`, state);
   });
 }

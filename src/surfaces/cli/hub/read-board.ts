@@ -1,16 +1,20 @@
 import { renderOperation, renderShortly } from "../../../conventions/operation/render.ts";
 import type { OperationDetail } from "../../../conventions/operation/summary.ts";
+import { compileSchema } from "../../../conventions/request/schema.ts";
+import { count, object } from "../../../conventions/request/shape.ts";
 import { readId } from "../../../kernel/ids.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
+import type { JsonObject } from "../../../kernel/json.ts";
+import { operationsAnswer } from "../../operator/answers.ts";
 
 export type BoardedOperation = OperationDetail;
 
+const check = compileSchema(object({ operations: operationsAnswer, open: count }));
+
 /** The operations that a gateway sealed, as ones that can be shown. Undefined for anything else: it may be owned by somebody. */
-export function readBoard({ operations }: JsonObject): readonly BoardedOperation[] | undefined {
-  if (!Array.isArray(operations)) return undefined;
-  const list = operations.filter((one: JsonValue) => isJsonObject(one) && readId("op", String(one["operation_id"])));
-  if (list.length !== operations.length) return undefined;
-  const found = list as unknown as readonly BoardedOperation[];
+export function readBoard(content: JsonObject): readonly BoardedOperation[] | undefined {
+  if (check(content).length > 0) return undefined;
+  const found = content["operations"] as unknown as readonly BoardedOperation[];
+  if (!found.every(({ operation_id }) => readId("op", operation_id))) return undefined;
   try {
     for (const one of found) {
       renderOperation(one);

@@ -33,18 +33,18 @@ export async function say(
 ): Promise<string | null> {
   const said = speakers.map(({ gateway, identityKey }) => ({ gateway, key: identityKey, body }));
   const answered = await sayEach(connection, "order", said, deps, (all) =>
-    all.some(({ answer }) => answer?.code === null || knows(answer)),
+    all.some(({ answer }) => answer?.code === null || isKnown(answer)),
   );
   const done = answered.find(({ answer }) => answer?.code === null)?.answer;
   if (done != null) return done.message;
-  const refused = answered.find(({ answer }) => knows(answer));
+  const refused = answered.find(({ answer }) => isKnown(answer));
   if (refused !== undefined) throw refusalIn(refused.answer);
   if (answered.some(({ answer }) => answer === null)) return null;
   throw refusalIn(answered[0]?.answer ?? null);
 }
 
 /** Whether whoever refused it had what was asked about: not where it never had it, or another has it now. */
-const knows = (answer: AnswerStatement | null): boolean =>
+export const isKnown = (answer: AnswerStatement | null): boolean =>
   answer !== null &&
   answer.code !== null &&
   !["not_found", "operation_taken_over", "gateway_locked"].includes(answer.code);

@@ -1,13 +1,10 @@
-import {
-  type DecisionStatement,
-  type RevocationStatement,
-  signStatement,
-} from "../../../conventions/approval/decision.ts";
+import { type DecisionStatement, signStatement } from "../../../conventions/approval/decision.ts";
+import { approvalStates } from "../../../conventions/approval/state.ts";
+import { operationStates } from "../../../conventions/operation/state.ts";
 import type { OperationDetail } from "../../../conventions/operation/summary.ts";
 import type { Assertion } from "../../../conventions/passkey/assertion.ts";
 import { connectHub, type HubLogin } from "../../../hub/connect.ts";
 import type { Speaker } from "../../../hub/speaker.ts";
-import { isoTime } from "../../../kernel/clock.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { Unreachable } from "../../client/connection.ts";
@@ -20,6 +17,7 @@ import type { PageClient } from "../watch/feed.ts";
 import { type FoundCard, findCards, findOperations, findSessions } from "./cards.ts";
 import { findSpeakers, knownTo } from "./hub-session.ts";
 import { findShown, requireSame } from "./operations.ts";
+import { revokeOnHub } from "./revoke.ts";
 import { say } from "./say.ts";
 
 type HubOperation = OperationDetail & { readonly gateway: string };
@@ -57,15 +55,14 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
   ): Promise<ApprovalRecord> {
     const { speaker } = shownCard(known, shown);
     const signed = signStatement(statement, operator.approver);
-    const state = await order([speaker], JSON.stringify(assertion === null ? signed : { ...signed, assertion }));
+    const said = await order([speaker], JSON.stringify(assertion === null ? signed : { ...signed, assertion }));
+    const state = approvalStates.find((one) => one === said) ?? noState();
     const decided_by = state === "pending" ? null : operator.name;
-    return { ...shown, state: state as ApprovalView["state"], decided_by, reason: statement.reason };
+    return { ...shown, state, decided_by, reason: statement.reason };
   }
 
   async function order(to: readonly Speaker[], body: string): Promise<string> {
-    const state = await say({ connection: orders, speakers: to }, body, deps);
-    if (state === null) throw new Unreachable("It is signed and on the hub, and its gateway has not answered yet.");
-    return state;
+    return answerOf(await say({ connection: orders, speakers: to }, body, deps));
   }
 
   return {
@@ -80,8 +77,10 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
           for (const card of await look()) {
             const { approval_id, card_digest, given } = card.approval;
             const version = `${card_digest} ${given.length}`;
-            if (told.get(approval_id) === version) continue;
-            told.set(approval_id, version);
+            // What another gateway shows under the same name takes nothing from this one.
+            const name = `${approval_id} ${card.speaker.gateway}`;
+            if (told.get(name) === version) continue;
+            told.set(name, version);
             yield { kind: "approval", view: shownOn(card) };
           }
           const shown = await operations();
@@ -111,19 +110,10 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
         shown.map(({ speaker }) => speaker),
         body,
       );
-      return { ...operation, state: state as OperationDetail["state"] };
+      return { ...operation, state: operationStates.find((one) => one === state) ?? noState() };
     },
     async revoke(sessionId, reason) {
-      const statement: RevocationStatement = {
-        format: "gw.revocation/v1",
-        vault_id: operator.vaultId,
-        session_id: sessionId,
-        reason,
-        operator: operator.name,
-        operator_key_id: operator.keyId,
-        decided_at: isoTime(deps.clock.wallMs()),
-      };
-      await order(speakers, JSON.stringify(signStatement(statement, operator.approver)));
+      answerOf(await revokeOnHub({ connection: orders, speakers, operator }, sessionId, reason, deps));
     },
     sessions: () => findSessions({ connection, speakers, operator }, unsaid),
     async operation(id) {
@@ -152,6 +142,19 @@ export function shownCard(
       approval.card_digest === shown.card_digest,
   );
   return found ?? over();
+}
+
+function answerOf(state: string | null): string {
+  if (state !== null) return state;
+  throw new Unreachable("It is signed and on the hub, and its gateway has not answered yet.");
+}
+
+/** An owned gateway signs whatever it likes. */
+function noState(): never {
+  throw new Denied(
+    "hub_refused",
+    "Its gateway answered with what is no state of a question. See gw activity --hub URL.",
+  );
 }
 
 function over(): never {
