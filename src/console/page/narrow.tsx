@@ -1,6 +1,6 @@
 import type { Narrowing } from "../../conventions/approval/decision.ts";
 import { conditionWords } from "../../conventions/grant/condition.ts";
-import { showIdentifier, showText } from "../../kernel/display.ts";
+import { counted, showIdentifier, showText } from "../../kernel/display.ts";
 
 export interface Limits {
   readonly attempts: number;
@@ -114,7 +114,7 @@ export function narrowedWords({ actions, budget, where = [] }: Narrowing): strin
     ...(budget === null
       ? []
       : [
-          `${budget.attempts} attempts, ${budget.side_effects} side effects, ${budget.duration_seconds} seconds, ${budget.spend_cents} cents`,
+          `${counted(budget.attempts, "attempt")}, ${counted(budget.side_effects, "side effect")}, ${counted(budget.duration_seconds, "second")}, ${counted(budget.spend_cents, "cent")}`,
         ]),
   ];
   return parts.join("; ");
