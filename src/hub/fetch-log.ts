@@ -1,4 +1,4 @@
-import { appendFileSync } from "node:fs";
+import { appendFileSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import { CUT_NAME } from "../audit/cut/cut.ts";
 import { MAX_BODY_BYTES, segmentName } from "../audit/frame/layout.ts";
@@ -31,6 +31,7 @@ export async function fetchLog(
   head: HeadStatement,
   folder: string,
   since: HeadStatement | null = null,
+  roomBytes: number = roomIn(folder),
 ): Promise<FleetFinding | null> {
   const begin: readonly [string, string] =
     since === null ? ["-1", "-1"] : [String(since.segment), String(since.offset - 1)];
@@ -41,6 +42,7 @@ export async function fetchLog(
   );
   if (twice !== undefined) return { code: "chunk_forked", detail: placeOf(twice) };
   let last = since;
+  let leftBytes = roomBytes;
   for (let after = begin; ; ) {
     // By the place in the log, which no administrator chooses, and never by the order in which rows came.
     const rows = await connection.ask<ChunkRow>(
@@ -56,6 +58,8 @@ export async function fetchLog(
       if (fit !== "next") return { code: fit, detail: placeOf(row) };
       if (last !== null && signed.tick <= last.tick) return { code: "chunk_invalid", detail: placeOf(row) };
       if (isBefore(head, signed)) return { code: "head_behind", detail: placeOf(row) };
+      leftBytes -= row.bytes.length;
+      if (leftBytes < 0) return { code: "no_room", detail: placeOf(row) };
       appendFileSync(join(folder, signed.segment === 0 ? CUT_NAME : segmentName(signed.segment)), row.bytes, {
         mode: 0o600,
       });
@@ -68,6 +72,12 @@ export async function fetchLog(
   const whole =
     last !== null && last.segment === head.segment && last.offset === head.offset && last.link === head.link;
   return whole ? null : { code: "head_ahead", detail: `signed up to frame ${head.next_frame - 1}` };
+}
+
+/** A gateway may be owned by somebody, and its log have no end: half of what is free here is left to everybody else. */
+function roomIn(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
+  return (bavail * bsize) / 2;
 }
 
 function readChunk(row: ChunkRow, speaker: Speaker): HeadStatement | undefined {

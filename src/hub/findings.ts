@@ -12,6 +12,7 @@ export const fleetFindings = {
   chunk_forked: "two parts of the log claim the same place",
   head_ahead: "the gateway signed for more than the hub shows: the newest parts are withheld",
   head_behind: "the hub shows parts after the head: the head was put back",
+  no_room: "the log is longer than half of what is free in the folder for temporary files here (TMPDIR names another)",
   other_log: "the parts are of another log than the operator signed for",
   log_not_intact: "the log itself does not hold",
 } as const;

@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
+import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { rawPublicOf } from "../audit/keys/raw.ts";
-import { readHead, readPeerHead } from "./fetch-log.ts";
+import { digestBytes } from "../kernel/canonical-json.ts";
+import type { HubConnection } from "./connect.ts";
+import { fetchLog, readHead, readPeerHead } from "./fetch-log.ts";
 import { type LimitRow, readLimit } from "./limit-rows.ts";
 import { type HeadStatement, signHubWith } from "./statement.ts";
 
@@ -38,5 +43,32 @@ test("a head of a limit that was sealed rightly and says nothing is one that no 
     const seal = { hide: () => "", seal: () => Buffer.alloc(0), open: () => Buffer.from(said) };
     const rows: readonly LimitRow[] = [{ ...row, head: Buffer.alloc(1) }];
     assert.throws(() => readLimit(rows, place, "g0", seal), { code: "hub_limit_tampered" }, said);
+  }
+});
+
+test("a log that has no end is fetched as far as there is room for it", async () => {
+  const bytes = Buffer.alloc(1_000);
+  let asked = 0;
+  const connection = {
+    async ask(text: string) {
+      if (text.includes("having count")) return [];
+      const offset = asked++ * bytes.length;
+      const part = { offset, digest: digestBytes(bytes) };
+      const said = { ...head, tick: asked, offset: offset + bytes.length, part };
+      const { text: statement, signature } = signHubWith(said, privateKey);
+      return [{ segment: "1", at_offset: String(offset), bytes, statement, signature }];
+    },
+  } as unknown as HubConnection;
+  const last = { ...head, tick: 1_000_000, offset: 1_000_000_000 };
+  const folder = mkdtempSync(join(tmpdir(), "gw-fetch-"));
+  try {
+    const wrong = await fetchLog(connection, speaker, last, folder, null, 4_500);
+    assert.deepEqual([wrong?.code, asked], ["no_room", 5]);
+    assert.deepEqual(
+      readdirSync(folder).map((name) => statSync(join(folder, name)).size),
+      [4_000],
+    );
+  } finally {
+    rmSync(folder, { recursive: true });
   }
 });

@@ -92,6 +92,7 @@ export function keepHubLogs(login: HubLogin, vault: () => Vault): HubLogs {
           // Where this is cut off, what came stands in the folder and nobody knows how much: the next begins anew.
           kept.delete(name);
           const wrong = await fetchOne(live, one, log.folder, log.head);
+          if (wrong !== null) rmSync(log.folder, { recursive: true, force: true });
           kept.set(name, { folder: log.folder, head: one.head, wrong });
         }
         const all = [...kept].map(([name, log]) => ({ gateway: name.split(" ")[0] ?? "", ...log }));
