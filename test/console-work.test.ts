@@ -161,10 +161,10 @@ describe("the console while agents work", able, () => {
     await home.must(["approve", id, "--where", "demo.thing.get id^=app-"]);
     const ask = (thing: string) => call(other, String(body["run_id"]), "demo.thing.get", { id: thing });
     assert.equal((await ask("db-1")).body["code"], "action_not_permitted");
-    // Its provider sends it elsewhere and stumbles once: each send is a step of the one call.
+    // Its provider sends it elsewhere, with what was narrowed as it was, and stumbles once: each send is a step of the one call.
     let stumbled = false;
     providers[1]?.answer(({ url }, response) => {
-      if (url === "/v1/things/app-1") return void response.writeHead(302, { location: "/v1/things/app-2" }).end();
+      if (url === "/v1/things/app-1") return void response.writeHead(302, { location: `${url}?moved=1` }).end();
       answerJson(response, stumbled ? 200 : 503, {});
       stumbled = true;
     });

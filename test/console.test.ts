@@ -39,6 +39,7 @@ import {
   makeFolder,
   openRun,
   startAgent,
+  until,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 import { shots } from "./support/shots.ts";
@@ -288,6 +289,30 @@ describe("gw console", able, () => {
     assert.equal(fits.body["outcome"], "success", fits.text);
     assert.equal(await refusalOf("1"), "attempts_exhausted");
     asker.close();
+
+    // One card for a session and the call that began it: a condition that excludes that very call would let nothing happen.
+    const burner = await newAgent();
+    const begun = await burner.ask("POST", "/v1/runs", {
+      purpose: "to burn",
+      actions: ["demo.thing.burn"],
+      budget: {},
+    });
+    const burning = call(burner, String(begun.body["run_id"]), "demo.thing.burn", { name: "chaff" });
+    const both = await until("one card asks for both", async () =>
+      (await home.approvals()).find(({ card }) => (card as Members)["call"] !== null),
+    );
+    await go(desk, `#/waiting/${String(both["approval_id"])}`);
+    await desk.page.getByText("Narrow what you approve").click();
+    const burnt = desk.page.getByLabel("demo.thing.burn only where");
+    await burnt.fill("name=wheat");
+    await press(desk, /Approve/);
+    await says(desk, /the call on this card is not one where name=wheat.* Nothing was signed/);
+    await burnt.fill("name^=cha");
+    await press(desk, /Approve/);
+    await says(desk, new RegExp(`${String(both["approval_id"])} is approved`));
+    await burning;
+    await until("it was sent", () => provider.received.some(({ url }) => url === "/v1/burnt"));
+    burner.close();
   });
 
   test("settles what nobody else can know by the person's own words, and asks who says so", async () => {
