@@ -173,6 +173,7 @@ actions:
       [add, old.certificate + old.key, /The certificate ended at/],
       [[...add.slice(0, 4), "bearer", ...add.slice(5), "--with-certificate", "token"], SECRET, /of kind mtls/],
       [["credential", "remove", "cert"], "", /remove that one first/],
+      [["credential", "rotate", "oauth"], "", /none to rotate: gw credential rotate cert/],
     ] as const) {
       const refused = await home.operator([...command], { input });
       assert.equal(refused.code, 1, refused.out);

@@ -5,7 +5,7 @@ import { openHome } from "../../../vault/files/home.ts";
 import { summariesOf } from "../../../vault/lend.ts";
 import { isRemote } from "../../../vault/source/remote.ts";
 import type { SecretSource } from "../../../vault/source/source.ts";
-import { isExchanged } from "../../../vault/token/exchange.ts";
+import { isExchanged, type TokenExchange } from "../../../vault/token/exchange.ts";
 import { provesByCertificate } from "../../../vault/token/parts.ts";
 import { CREDENTIAL_KINDS, type CredentialKind, type Vault } from "../../../vault/vault.ts";
 import { answering } from "../answer.ts";
@@ -77,8 +77,8 @@ export function storeGiven(
     const source = readSourceOptions(options);
     if (exchange === undefined) refuseExchangeOptions(withoutOwn(kind, asked, source !== undefined));
     return await withOperator(options, io, ports, async (session) => {
-      const empty = exchange === undefined ? opensWithNothing(source) : provesByCertificate(exchange);
-      using given = google?.secret ?? (empty ? Secret.take(Buffer.alloc(0)) : await take(session, kind));
+      using given =
+        google?.secret ?? (hasNoSecret(exchange, source) ? Secret.take(Buffer.alloc(0)) : await take(session, kind));
       using secret = withUsername(kind, options.username, given);
       const lenders = readLenders(session, options.gateway);
       const vault = await withKeyPassphrase(kind, options, io, (keyPassphrase) =>
@@ -106,7 +106,15 @@ export function runCredentialRotate(
   ports: VaultCliPorts,
 ): Promise<Exit> {
   return answering(io, () => {
-    const { kind } = findEntry(openHome(options.home, ports.random).readVault(), label);
+    const entry = findEntry(openHome(options.home, ports.random).readVault(), label);
+    const { kind, exchange, source, withCertificate } = entry;
+    if (hasNoSecret(exchange, source)) {
+      const instead = source === null ? `gw credential rotate ${withCertificate}` : "replace it where it is kept";
+      throw new Denied(
+        "credential_invalid",
+        `${label} has no secret here, and none to rotate: ${instead}. If it is suspended: gw credential enable ${label}.`,
+      );
+    }
     return withOperator(options, io, ports, async (session) => {
       using given = await takeSecret(label, kind, options, io);
       using secret = withUsername(kind, options.username, given);
@@ -222,8 +230,9 @@ function withoutOwn(kind: CredentialKind, options: ExchangeOptions, sourced: boo
   };
 }
 
-function opensWithNothing(source: SecretSource | undefined): boolean {
-  return source !== undefined && !isRemote(source);
+/** Kept where nothing of ours opens it, or proven by a certificate that is a credential of its own. */
+function hasNoSecret(exchange: TokenExchange | null | undefined, source: SecretSource | null | undefined): boolean {
+  return source == null ? exchange != null && provesByCertificate(exchange) : !isRemote(source);
 }
 
 const nowhere = async (): Promise<undefined> => undefined;

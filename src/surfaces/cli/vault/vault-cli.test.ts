@@ -216,6 +216,21 @@ test("a basic credential is put together from --username and the secret", async 
   assert.equal(await runCredentialAdd("c", { ...options, kind: "bearer", username: "ada" }, refused.io, ports), 1);
 });
 
+test("what is kept elsewhere, whether it is sent or exchanged, is asked for neither when it is added nor to rotate it", async () => {
+  const options = { ...freshHome(), ...addOptions, sourceCommand: '["/usr/bin/pass", "show", "acme"]' };
+  const robot = { kind: "jwt-bearer", tokenEndpoint: "https://login.acme.example/token", clientId: "robot" };
+  for (const [label, more] of [
+    ["sent", {}],
+    ["exchanged", robot],
+  ] as const) {
+    const added = paper({ secrets: [ADA] });
+    assert.equal(await runCredentialAdd(label, { ...options, ...more }, added.io, ports), 0, added.all());
+    const rotated = paper();
+    assert.equal(await runCredentialRotate(label, options, rotated.io, ports), 1);
+    assert.match(rotated.all(), /^credential_invalid: .*none to rotate: replace it where it is kept/);
+  }
+});
+
 test("a place of the wrong kind, an unknown kind or no place is refused before the secret is asked", async () => {
   const options = freshHome();
   for (const change of [{ hostKeys: [HOST_KEY] }, { packs: ["acme"] }, { kind: "cookie" }]) {
