@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { failOver, makeSynchronous, playFault, troubleOf } from "./hub-faults/faults.ts";
 import { type FleetStand, makeFleet } from "./hub-faults/stand.ts";
-import { hubSteps } from "./hub-faults/steps.ts";
 import { standInAccount } from "./ssh-stand.ts";
 import { makeFolder, openPlane, start, until } from "./support/home.ts";
 import { findPostgres } from "./support/postgres.ts";
@@ -24,18 +23,18 @@ after(async () => {
   if (skip === false) await stand.close();
 });
 
-/** Every fault once and every step once; all of them in all of them is `npm run soak -- hub`. */
-const sample: readonly (readonly [fault: string, steps: readonly string[]])[] = [
-  ["cut before the commit", ["the answer to an operator's word", "signed files"]],
-  ["cut after the commit", [...hubSteps.map(({ name }) => name)]],
-  ["a crash of the server", ["the end of an effect, in the log"]],
-  ["a deadlock", ["the intent of an effect, among what is under way"]],
-  ["a synchronous standby is promoted", ["the intent of an effect, among what is under way"]],
-  ["a lagging standby is promoted", ["what a limit counts"]],
+/** Every fault, where it is dangerous and cheap to provoke; all of them in every step is `npm run soak -- hub`. */
+const sample: readonly (readonly [fault: string, step: string])[] = [
+  ["cut before the commit", "the answer to an operator's word"],
+  ["cut after the commit", "the end of an effect, in the log"],
+  ["cut after the commit", "what a limit counts"],
+  ["a crash of the server", "the intent of an effect, in the log"],
+  ["a deadlock", "the intent of an effect, among what is under way"],
+  ["a synchronous standby is promoted", "the intent of an effect, among what is under way"],
+  ["a lagging standby is promoted", "what a limit counts"],
 ];
 
-for (const [fault, steps] of sample)
-  for (const step of steps) real(`${fault}, in ${step}`, () => playFault(stand, fault, step));
+for (const [fault, step] of sample) real(`${fault}, in ${step}`, () => playFault(stand, fault, step));
 
 real(
   "a database whose clock jumps grants nothing that a limit counts to whom it shows that, and loses nothing",
@@ -75,12 +74,7 @@ real("a host whose clock is an hour off sends nothing that a limit counts, until
   web2.gateway = { ...started, pid: Number((await web2.home.status())["pid"]) };
   web2.agent.close();
   web2.agent = openPlane(web2.home.agentSocket);
-  await until("it opens sessions", () =>
-    stand.openSession(web2).then(
-      () => true,
-      () => false,
-    ),
-  );
+  await stand.opensSessions(web2);
   let tries = 0;
   const refused = await until("it is found", async () => {
     const told = await stand.change(web2, `skewed${++tries}`);

@@ -67,6 +67,8 @@ export async function makeSynchronous({ cluster }: FleetStand, folder: string): 
   await until("it is synchronous", async () => {
     return (await cluster.sql("select from pg_stat_replication where sync_state = 'sync'")).length === 1;
   });
+  // The view knows before the server waits: it is the checkpointer who has everybody wait, and it reads its settings before its work.
+  await cluster.sql("checkpoint");
   return second;
 }
 

@@ -56,6 +56,8 @@ export interface FleetStand {
   change(host: Host, id: string): Promise<Told>;
   /** Opens a session anew, as its agent does when the one before is spent. */
   openSession(host: Host): Promise<void>;
+  /** The same, once its gateway can. */
+  opensSessions(host: Host): Promise<void>;
   /** How often the provider was asked for it. */
   sent(id: string): number;
   /** Called when the provider has an effect; it answers when that is through. */
@@ -117,8 +119,32 @@ export async function makeFleet(programs: string, more: readonly string[] = []):
   const [web2 = web1] = others;
 
   let counted = 0;
-  const openSession = async (host: Host): Promise<void> => {
-    host.run = await openRun(host.home, host.agent, ACTIONS, BUDGET);
+  const opening = new Map<Host, Promise<void>>();
+  // A caller has one card shown at a time: whoever asks meanwhile waits for that one, and leaves none behind that nobody would answer.
+  const openSession = (host: Host): Promise<void> => {
+    const made =
+      opening.get(host) ??
+      openRun(host.home, host.agent, ACTIONS, BUDGET)
+        .then((run) => {
+          host.run = run;
+        })
+        .finally(() => opening.delete(host));
+    opening.set(host, made);
+    return made;
+  };
+  const opensSessions = async (host: Host): Promise<void> => {
+    let wrong: unknown;
+    const opens = (): Promise<boolean> =>
+      openSession(host).then(
+        () => true,
+        (error: unknown) => {
+          wrong = error;
+          return false;
+        },
+      );
+    await until(`${host.name} opens sessions`, opens, 120_000).catch((error: Error) => {
+      throw new Error(error.message, { cause: wrong });
+    });
   };
   const outcomeOf = ({ body }: Reply): string => String(body["outcome"] ?? body["code"]);
   const change = async (host: Host, id: string): Promise<Told> => {
@@ -126,17 +152,12 @@ export async function makeFleet(programs: string, more: readonly string[] = []):
     return { id, as: outcomeOf(reply), text: reply.text };
   };
   const stand: FleetStand = {
-    ...{ cluster, way, hosts, web1, web2, provider, url, openSession, change },
+    ...{ cluster, way, hosts, web1, web2, provider, url, openSession, opensSessions, change },
     async restart(host) {
       host.gateway = await host.home.up();
       host.agent.close();
       host.agent = openPlane(host.home.agentSocket);
-      await until(`${host.name} opens sessions`, () =>
-        openSession(host).then(
-          () => true,
-          () => false,
-        ),
-      );
+      await opensSessions(host);
     },
     async kill(host) {
       process.kill(host.gateway.pid, "SIGKILL");
