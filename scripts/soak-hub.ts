@@ -35,7 +35,7 @@ for (const programs of servers) {
     for (const fault of faults) {
       for (const step of hubSteps) {
         const name = `${fault.name}, in ${step.name}`;
-        if (!name.includes(cells)) continue;
+        if (!name.includes(cells) || (fault.name === "a deadlock" && step.tables === null)) continue;
         const began = performance.now();
         const wrong = await fault.play(stand, step).then(
           () => null,

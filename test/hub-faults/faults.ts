@@ -147,10 +147,12 @@ export const faults: readonly Fault[] = [
             const [before] = await stand.cluster.sql<{ deadlocks: string }>(
               "select sum(deadlocks) as deadlocks from pg_stat_database",
             );
-            await other.query(
-              `set deadlock_timeout = '1h'; set lock_timeout = '3s'; begin; lock table gw_hub.${second} in access exclusive mode`,
-            );
-            const work = step.provoke(stand, `x${++rounds}`, () => undefined);
+            const lock = () =>
+              other.query(
+                `set deadlock_timeout = '1h'; set lock_timeout = '3s'; begin; lock table gw_hub.${second} in access exclusive mode`,
+              );
+            const work = step.provoke(stand, `x${++rounds}`, lock);
+            work.catch(() => undefined);
             try {
               await until("it waits for the lock", async () => {
                 return (

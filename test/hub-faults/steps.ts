@@ -7,10 +7,10 @@ export interface HubStep {
   readonly name: string;
   /** Part of its statement. */
   readonly text: string;
-  /** The table that it writes first, and one that it needs while it has that; null where there are no two. */
+  /** The table that it writes first, and one that it needs while it has that; null where there are no two, or the second was read before. */
   readonly tables: readonly [string, string] | null;
-  /** Has web1 say it. Resolves to a check for when the fault is over. `arm` sets the fault where that has a moment of its own. */
-  provoke(stand: FleetStand, id: string, arm: () => void): Promise<() => Promise<void>>;
+  /** Has web1 say it. Resolves to a check for when the fault is over. `arm` sets the fault, right before. */
+  provoke(stand: FleetStand, id: string, arm: () => unknown): Promise<() => Promise<void>>;
 }
 
 /** Told as done is done once; told as refused was never sent; and what is not known yet ends as one of both. */
@@ -24,7 +24,7 @@ function provenEffect(stand: FleetStand, told: Told): void {
 const effect = (name: string, text: string, tables: HubStep["tables"]): HubStep => ({
   ...{ name, text, tables },
   async provoke(stand, id, arm) {
-    arm();
+    await arm();
     const told = await stand.change(stand.web1, id);
     return async () => provenEffect(stand, told);
   },
@@ -61,7 +61,7 @@ export const hubSteps: readonly HubStep[] = [
     tables: ["state_head", "state"],
     async provoke(stand, _id, arm) {
       await stand.kill(stand.web1);
-      arm();
+      await arm();
       await stand.restart(stand.web1);
       return async () => {
         const [row] = await stand.cluster.sql<{ terms: number }>(
@@ -76,7 +76,7 @@ export const hubSteps: readonly HubStep[] = [
     text: "insert into gw_hub.cards",
     tables: ["cards", "gateways"],
     async provoke(stand, id, arm) {
-      arm();
+      await arm();
       const asked = await stand.web1.agent.ask("POST", "/v1/runs", {
         ...{ purpose: id, actions: ["acme.thing.get"], budget: { duration_seconds: 60 } },
       });
@@ -95,7 +95,7 @@ export const hubSteps: readonly HubStep[] = [
   {
     name: "the answer to an operator's word",
     text: "update gw_hub.statements set answer",
-    tables: ["statements", "gateways"],
+    tables: null,
     async provoke(stand, id, arm) {
       const asked = await stand.web1.agent.ask("POST", "/v1/runs", {
         ...{ purpose: id, actions: ["acme.thing.get"], budget: { duration_seconds: 60 } },
@@ -107,7 +107,7 @@ export const hubSteps: readonly HubStep[] = [
           (await hubOf(stand, `select count(*)::int as count from gw_hub.cards where approval_id = '${card}'`)) === 1
         );
       });
-      arm();
+      await arm();
       const approved = stand.web2.home.operator(["approve", card, "--hub", stand.url("ada")]);
       return async () => {
         const done = await approved;
@@ -124,9 +124,9 @@ export const hubSteps: readonly HubStep[] = [
   {
     name: "signed files",
     text: "insert into gw_hub.documents",
-    tables: ["documents", "gateways"],
+    tables: null,
     async provoke(stand, _id, arm) {
-      arm();
+      await arm();
       const version = Number((await stand.web1.home.status())["policy_version"]);
       await stand.web1.home.must(["policy", "set", "run_attempts", String(40 + (version % 50))]);
       return async () => {
@@ -143,7 +143,7 @@ export const hubSteps: readonly HubStep[] = [
     text: "insert into gw_hub.gateways",
     tables: null,
     async provoke(stand, _id, arm) {
-      arm();
+      await arm();
       const join = ["hub", "join", stand.url("web1"), "--name", "web1", "--unlock-by-hub"];
       const joined = await stand.web1.home.operator(join);
       return async () => {
@@ -154,7 +154,7 @@ export const hubSteps: readonly HubStep[] = [
   {
     name: "taking over",
     text: "insert into gw_hub.adoptions",
-    tables: ["adoptions", "state_head"],
+    tables: null,
     async provoke(stand, id, arm) {
       stand.hold(true);
       const held = new Promise<void>((resolve) => stand.onEffect(() => resolve()));
@@ -167,7 +167,7 @@ export const hubSteps: readonly HubStep[] = [
       await stand.cluster.sql(
         "update gw_hub.log_head set seen_at = clock_timestamp() - interval '1 hour' where gateway = 'web2'",
       );
-      arm();
+      await arm();
       const adopt = () => stand.web1.home.operator(["operation", "adopt", "web2"]);
       const adopted = await adopt();
       return async () => {
