@@ -156,6 +156,8 @@ export const hubSteps: readonly HubStep[] = [
     text: "insert into gw_hub.adoptions",
     tables: null,
     async provoke(stand, id, arm) {
+      // What was cut before may not have come back there.
+      await stand.works(stand.web2);
       stand.hold(true);
       const held = new Promise<void>((resolve) => stand.onEffect(() => resolve()));
       const lost = stand.change(stand.web2, id).catch(() => null);
