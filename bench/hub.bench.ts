@@ -10,7 +10,7 @@ import { type BenchHome, makeHome } from "./calls/home.ts";
 
 const here = join(import.meta.dirname, "calls");
 const root = join(import.meta.dirname, "..");
-const [SECONDS, WARM_SECONDS, ROUNDS] = [3, 6, 3];
+const [SECONDS, WARM_SECONDS, ROUNDS] = [3, 4, 2];
 const run = promisify(execFile);
 
 interface Load {
