@@ -3,7 +3,7 @@ import { Agent, request } from "node:http";
 
 /**
  * Sends requests at a fixed concurrency and reports how it went. Usage: load JSON, where JSON is
- * {target: {port} | {socketPath}, method, path, body, concurrency, seconds, runs}. For the gateway it opens the runs itself.
+ * a Job. For the gateway it opens its run itself.
  */
 interface Job {
   readonly target: { readonly port: number } | { readonly socketPath: string };
@@ -38,15 +38,13 @@ function ask(method: string, path: string, body?: string): Promise<{ status: num
   });
 }
 
-/** As many as a run may have. */
+/** As many as a run may have. There is one run, opened before anything is measured: a person's yes takes longer than a thousand calls. */
 const CALLS_A_RUN = job.effects ? 1_000 : 10_000;
-/** All are opened before anything is measured: a person's yes takes longer than a thousand calls. */
-const RUNS = 2;
 const ACTION = job.effects ? "bench.thing.put" : "bench.thing.get";
 let next = 0;
-const runs: { readonly id: string; left: number }[] = [];
+let runId = "";
 
-async function openRun(): Promise<void> {
+async function openRun(): Promise<string> {
   const body = {
     purpose: "bench",
     actions: [ACTION],
@@ -61,7 +59,7 @@ async function openRun(): Promise<void> {
     if (state === "ended") throw new Error(`nobody approved the run: ${seen.text}`);
     if (state !== "open") await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  runs.push({ id, left: CALLS_A_RUN });
+  return id;
 }
 
 async function once(): Promise<void> {
@@ -70,13 +68,9 @@ async function once(): Promise<void> {
     if (status !== 200) throw new Error(`status ${status}`);
     return;
   }
-  while (runs[0]?.left === 0) runs.shift();
-  const run = runs[0];
-  if (run === undefined) throw new Error("the runs that were opened ahead are used up");
-  run.left--;
   // Of the same effect one is under way at a time.
   const call = { action: ACTION, input: { id: job.effects ? `${process.pid}-${next++}` : "7" } };
-  const { status, text } = await ask("POST", `/v1/runs/${run.id}/calls`, JSON.stringify(call));
+  const { status, text } = await ask("POST", `/v1/runs/${runId}/calls`, JSON.stringify(call));
   if (status !== 200 || !text.includes('"outcome":"success"'))
     throw new Error(`status ${status}: ${text.slice(0, 300)}`);
 }
@@ -102,9 +96,9 @@ function cpuTicks(): number {
 }
 
 let ticks = 0;
-/** Until its time is over, or what its runs may do. */
+/** Until its time is over, or its share of what the run may do is used. */
 async function phase(seconds: number, share: number): Promise<number> {
-  left = job.gateway ? RUNS * CALLS_A_RUN * share : Number.POSITIVE_INFINITY;
+  left = job.gateway ? CALLS_A_RUN * share : Number.POSITIVE_INFINITY;
   ticks = cpuTicks();
   times.length = 0;
   const start = performance.now();
@@ -112,7 +106,7 @@ async function phase(seconds: number, share: number): Promise<number> {
   return times.length / ((performance.now() - start) / 1000);
 }
 
-if (job.gateway) await Promise.all(Array.from({ length: RUNS }, openRun));
+if (job.gateway) runId = await openRun();
 await phase(Math.min(1, job.seconds / 3), 0.2);
 const rate = await phase(job.seconds, 0.8);
 const cpuUs = ((cpuTicks() - ticks) * US_PER_TICK) / times.length;
