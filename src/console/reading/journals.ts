@@ -18,12 +18,29 @@ export interface Journals {
 
 export function createJournals(readingKey: KeyObject): Journals {
   const opened = new Map<string, OneJournal>();
+  /** What one of several could not be read for stays so: nobody knows how far it came. */
+  const broken = new Map<string, Listed>();
   let merged: { readonly of: readonly (readonly Found[])[]; readonly rows: readonly Found[] } | null = null;
 
   function journalOf(place: LogPlace): OneJournal {
     const journal = opened.get(place.folder) ?? createJournal(place, readingKey);
     opened.set(place.folder, journal);
     return journal;
+  }
+
+  /** One of several may be of a host that somebody owns: where it cannot be read, the others are. */
+  function ask<Answer>(place: LogPlace, work: (journal: OneJournal) => Answer): Answer | undefined {
+    if (place.gateway === null) return work(journalOf(place));
+    if (broken.has(place.folder)) return undefined;
+    try {
+      return work(journalOf(place));
+    } catch {
+      const entry = { kind: "gap", frame: 0, detail: "this log cannot be read", gateway: place.gateway } as const;
+      broken.set(place.folder, {
+        ...{ rows: [{ entry, words: entry.detail }], read: 1, whole: true, texts: true, reading: null },
+      });
+      return undefined;
+    }
   }
 
   /** Scrolling asks for the same again and again: put in order once for each state of the logs. */
@@ -38,7 +55,9 @@ export function createJournals(readingKey: KeyObject): Journals {
 
   return {
     list(wanted, logs) {
-      const lists = logs.map((place) => journalOf(place).list(wanted));
+      const lists = logs.flatMap(
+        (place) => ask(place, (journal) => journal.list(wanted)) ?? broken.get(place.folder) ?? [],
+      );
       const rows = inOrder(lists);
       const { offset, limit } = wanted;
       const reading = lists.flatMap((one) => one.reading ?? []);
@@ -52,7 +71,7 @@ export function createJournals(readingKey: KeyObject): Journals {
         reading: reading.length === 0 ? null : { done: sum("done"), total: sum("total") },
       };
     },
-    charts: (logs) => mergeCharts(logs.map((place) => journalOf(place).charts())),
+    charts: (logs) => mergeCharts(logs.flatMap((place) => ask(place, (journal) => journal.charts()) ?? [])),
   };
 }
 
