@@ -6,7 +6,7 @@ import { judge } from "./crash/judge.ts";
 import { sampleOf } from "./support/whole.ts";
 
 /** Of a scene in one run of the suite; each is a life of a gateway process, and the next one recovers what it left. */
-const KILLS = 2;
+const KILLS = 1;
 
 test("every named step of the gateway is one that a scene is killed around, and a name stands once", () => {
   const killed = everyScene().flatMap(([, kills]) => kills);

@@ -32,13 +32,16 @@ collect();
 collect();
 
 const memory = openSync("/proc/self/mem", "r");
-const chunk = Buffer.alloc(1 << 20);
+const chunk = Buffer.alloc(1 << 16);
+const untouched = Buffer.alloc(chunk.length);
 for (const line of readFileSync("/proc/self/maps", "latin1").split("\n")) {
   const [, from, to] = /^([0-9a-f]+)-([0-9a-f]+) rw/.exec(line) ?? [];
   if (from === undefined || to === undefined || line.includes("[v")) continue;
   for (let at = BigInt(`0x${from}`), stop = BigInt(`0x${to}`); at < stop; at += BigInt(chunk.length)) {
     const length = Number(stop - at < BigInt(chunk.length) ? stop - at : BigInt(chunk.length));
-    writeWhole(readRegion(length, at));
+    const bytes = readRegion(length, at);
+    // Most of what a process may write to it never has.
+    if (!bytes.equals(untouched.subarray(0, bytes.length))) writeWhole(bytes);
   }
 }
 closeSync(memory);
