@@ -283,14 +283,51 @@ test("what another gateway says it had under way moves nothing of this host's ow
   const forged = { ...body, lease: null, remoteJobId: null, held: 60, repeats: 0, token: "theirs" };
   const row = (id: string) => ({ table: "operations" as const, id, runId: run.id, state, body: forged });
   const before = { sent: bench.sent.filter((line) => line.startsWith("POST")).length, budget: run.budget };
-  const left = { gateway: "web9", term: 1, aheadMs: 0, rows: [row(mine.id), row("op_invented")] };
+  // A note of this host under the name of a secret, and a deployment that it could not have made.
+  const note = { table: "notes" as const, id: "adopted web8 1", runId: "", state: "minted", body: { secret: "x" } };
+  const deployment = {
+    ...{ table: "deployments" as const, id: "acme/dep-1", runId: run.id, state: "current" },
+    body: {
+      ...{ pack: "acme", action: "acme.deployment.promote", party: "somebody", capability: null, credential: null },
+      provenance: { deployment_id: "dep-1", environment: "production", created_target_generation: 99 },
+    },
+  };
+  const rows = [row(mine.id), row("op_invented"), note, deployment];
+  const left = { gateway: "web9", term: 1, aheadMs: 0, rows, mayLend: () => false };
   assert.deepEqual(await bench.gateway.fleet.adopt(left, "ada"), { operations: 1, deployments: 0, minted: 0 });
+  assert.equal(bench.gateway.fleet.hasAdopted("web8", 1), false);
   assert.equal(bench.gateway.operations.get(mine.id), mine);
   assert.equal(mine.state, "observing");
   const theirs = bench.gateway.operations.get("op_invented" as OperationId);
   await untilDone(time, 1_000, () => theirs.state !== state || theirs.problem !== null);
   assert.equal(bench.sent.filter((line) => line.startsWith("POST")).length, before.sent);
   assert.deepEqual(run.budget.settledSpendCents, before.budget.settledSpendCents);
+});
+
+test("how it ended is believed of whoever has it, and of nobody else", async () => {
+  const bench = await start("first");
+  const mine = await create(bench, await openRun(bench));
+  await untilDone(time, 1_000, () => mine.checks > 0);
+  const body = JSON.parse(
+    JSON.stringify(operationRow({ ports: { clock: time.clock } } as never, mine).body),
+  ) as JsonObject;
+  const { fleet, operations } = bench.gateway;
+  await fleet.release("web2", []);
+  const row = (change: JsonObject) => {
+    const said = { ...body, lease: null, ...change };
+    return { table: "operations" as const, id: mine.id, runId: "run_x", state: "succeeded", body: said };
+  };
+  const stateNow = (): string => operations.get(mine.id).state;
+  const released = stateNow();
+  const left = { gateway: "web9", term: 1, aheadMs: 0, mayLend: () => true };
+  await fleet.adopt({ ...left, rows: [row({})] }, "ada");
+  await fleet.learnEndings("web9", "web9", [row({})]);
+  await fleet.learnEndings("web2", "web2", [row({ fingerprint: "another" })]);
+  assert.equal(stateNow(), released);
+  const running = { ...row({ fingerprint: "another" }), state: "observing" };
+  assert.equal((await fleet.adopt({ ...left, term: 2, rows: [running] }, "ada")).operations, 0);
+  await fleet.learnEndings("web2", "web3", [row({})]);
+  assert.equal(stateNow(), "succeeded");
 });
 
 test("what an operator asks while a read is under way is read after it", async () => {

@@ -17,7 +17,13 @@ import { learn, type Operation } from "./operation/operations.ts";
 import { CUSTODIAN } from "./operation/read-operation.ts";
 import type { StateRow, StateStore } from "./ports.ts";
 import { takeUp } from "./recover.ts";
-import { type Deployment, deploymentRow, installDeployment, readDeployment } from "./rollback/deployments.ts";
+import {
+  type Deployment,
+  deploymentKey,
+  deploymentRow,
+  installDeployment,
+  readDeployment,
+} from "./rollback/deployments.ts";
 
 /** What another gateway had under way, as its own store held it. */
 export interface LeftBehind {
@@ -26,6 +32,8 @@ export interface LeftBehind {
   readonly rows: readonly Omit<StateRow, "onlyIf" | "unordered" | "over">[];
   /** How far its clock was ahead of this host's. */
   readonly aheadMs: number;
+  /** Whether it may lend a credential, and could have done something with it. */
+  mayLend(label: string): boolean;
 }
 
 /** How much of it is looked after here now. */
@@ -63,9 +71,11 @@ export async function adopt(core: Core, left: LeftBehind, operator: string | nul
     const theirs = readHolders(row).filter(({ call_id }) => own.every((one) => one.call_id !== call_id));
     return claimRow(keyOfRow(row), [...own, ...theirs]);
   });
-  const deployed = left.rows.filter(({ table, id }) => table === "deployments" && isFreeDeployment(core, id));
+  const deployed = left.rows.filter((row) => isItsDeployment(core, left, row) && isFreeDeployment(core, row.id));
   const minted = left.rows.filter(
-    ({ table, id, state }) => table === "notes" && state === MINTED && core.ledger.find("notes", id) === null,
+    ({ table, id, state }) =>
+      // By its name too: it shall be no other note of this host, whatever it says of itself.
+      table === "notes" && state === MINTED && id.startsWith(`${MINTED} `) && core.ledger.find("notes", id) === null,
   );
   const counts = { operations: operations.length, deployments: deployed.length, minted: minted.length };
   const told = {
@@ -73,19 +83,23 @@ export async function adopt(core: Core, left: LeftBehind, operator: string | nul
     ...{ gateway: left.gateway, term: left.term, ...counts, operator },
   };
   const kept = operations.map((operation) => unfenced(operationRow(core, operation)));
-  const undoable = deployed.flatMap((row) => installDeployment(core.deployments, readDeployment(row)));
+  const undoable = deployed.flatMap((row) => {
+    // Of no run of this host, whatever it says: a person is asked before it is undone.
+    return installDeployment(core.deployments, { ...readDeployment(row), party: `${HOLDER}${left.gateway}` });
+  });
   // What the other knew of operations that it had taken over itself, for whoever still asks.
   const known = owned.filter(({ table, id, state, body }) => {
     if (table !== "operations" || !isSettled(state as OperationState)) return false;
     return typeof body["takenFrom"] === "string" && core.ledger.find("operations", id) === null;
   });
-  const rows = [...kept, ...merged, ...undoable, ...minted, ...known, noteOf(left)];
+  const once: StateRow = { ...noteOf(left), onlyIf: (stored) => stored === null };
+  const rows = [...kept, ...merged, ...undoable, ...minted, ...known, once];
   await core.ledger.record("operation.taken_over", [told, ...events], rows);
   for (const operation of operations) {
     core.operations.put(operation);
     core.schedule(operation);
   }
-  await learnEndings(core, left.gateway, left.rows);
+  await learnEndings(core, left.gateway, left.gateway, left.rows);
   return counts;
 }
 
@@ -95,10 +109,19 @@ export function awaited({ operations }: Pick<Core, "operations">): readonly stri
   return [...new Set(open.map(({ lease }) => lease?.owner.slice(HOLDER.length) ?? ""))];
 }
 
-/** What became of operations that were taken over from here, by the rows of a gateway that has them. */
-export async function learnEndings(core: Core, gateway: string, rows: LeftBehind["rows"]): Promise<void> {
+/**
+ * What became of operations that `holder` took over from here, by the rows of a gateway that has them: that one, or whoever took over
+ * from there. Nobody is believed about what somebody else has.
+ */
+export async function learnEndings(
+  core: Core,
+  holder: string,
+  gateway: string,
+  rows: LeftBehind["rows"],
+): Promise<void> {
   for (const operation of core.operations.all()) {
     if (isSettled(operation.state) || !isTakenAway(operation)) continue;
+    if (operation.lease?.owner !== `${HOLDER}${holder}`) continue;
     const row = rows.find(({ table, id, state }) => {
       return table === "operations" && id === operation.id && isSettled(state as OperationState);
     });
@@ -122,6 +145,19 @@ export async function learnEndings(core: Core, gateway: string, rows: LeftBehind
 }
 
 const HOLDER = "gateway ";
+
+/** One that it could have made: it would be undone with this gateway's credential, and what it replaces could be undone no more. */
+function isItsDeployment(
+  core: Pick<Core, "packs">,
+  { mayLend }: Pick<LeftBehind, "mayLend">,
+  { table, id, state, body }: LeftBehind["rows"][number],
+): boolean {
+  if (table !== "deployments" || state !== "current" || !isJsonObject(body["provenance"] ?? null)) return false;
+  const { pack, provenance } = body as unknown as Deployment;
+  const packs = core.packs().all();
+  const label = packs.find((one) => one.pack.name === pack)?.pack.provider?.credential ?? null;
+  return id === deploymentKey(pack, provenance.deployment_id) && (label === null || mayLend(label));
+}
 
 /** What this gateway deployed itself, or knows to be over, stays as it is here. */
 function isFreeDeployment({ ledger }: Pick<Core, "ledger">, id: string): boolean {
@@ -195,10 +231,12 @@ const noteOf = ({ gateway, term }: Taken): StateRow => ({
 });
 
 /** What is or was under way here by itself, or ended here, stays as it is, whatever another gateway says about one of that name. */
-function isFree(core: Core, { id }: Operation): boolean {
+function isFree(core: Core, { id, fingerprint }: Operation): boolean {
   const row = core.ledger.find("operations", id);
   if (row === null) return true;
-  return !("tampered" in row) && !isSettled(readOperation(core, row).state) && isTakenAway(readOperation(core, row));
+  if ("tampered" in row) return false;
+  const ours = readOperation(core, row);
+  return !isSettled(ours.state) && isTakenAway(ours) && ours.fingerprint === fingerprint;
 }
 
 /** It belongs to no session and no purse of this host, whatever it says: nothing is sent again for it, no reserve is given back. */

@@ -102,7 +102,7 @@ export interface Gateway extends Lock {
     release(gateway: string, along: Parameters<typeof release>[2]): Promise<void>;
     /** The gateways that have what was taken over here and has not ended as far as is known. */
     awaited(): readonly string[];
-    learnEndings(gateway: string, rows: LeftBehind["rows"]): Promise<void>;
+    learnEndings(holder: string, gateway: string, rows: LeftBehind["rows"]): Promise<void>;
   };
   /** An operator's signed word on what became of an operation. */
   settle(signed: Signed<SettlementStatement>): Promise<Operation>;
@@ -224,7 +224,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
       hasAdopted: (name, term) => hasAdopted(core, name, term),
       release: (name, along) => release(core, name, along),
       awaited: () => awaited(core),
-      learnEndings: (name, rows) => learnEndings(core, name, rows),
+      learnEndings: (holder, name, rows) => learnEndings(core, holder, name, rows),
     },
     settle: async (signed) => {
       const { vaultId, keys } = around.operators();

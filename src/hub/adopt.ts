@@ -164,32 +164,33 @@ function readTaking(
 }
 
 /**
- * What gateways say now that may have what this one was overtaken of: `first`, and whoever took over from there. Those whose last word
- * was looked at before are left out.
+ * What gateways say now that may have what this one was overtaken of: `first`, and whoever signed to have taken over from there. Those
+ * whose last word was looked at before are left out; one counts as looked at once the caller goes on to the next.
  */
-export async function readHolders(
+export async function* readHolders(
   connection: HubConnection,
   by: Adopting,
   first: string,
   seen: Map<string, string>,
-): Promise<readonly Adopted[]> {
-  const found: Adopted[] = [];
+): AsyncGenerator<Adopted, void, undefined> {
   const names = [first];
   for (let at = 0; at < Math.min(names.length, defaults.hubTermsAlong); at++) {
     const name = names[at] ?? "";
     const { head, speaker } = await look(connection, by, name, null);
     const word = `${head.term} ${head.tick}`;
-    if (head.term !== null && seen.get(name) !== word) {
-      found.push(await readRows(connection, by, head, speaker));
-      seen.set(name, word);
+    if (head.term !== null && seen.get(`${first} ${name}`) !== word) {
+      yield await readRows(connection, by, head, speaker);
+      seen.set(`${first} ${name}`, word);
     }
-    const others = await connection.ask<{ by: string }>(
-      `select distinct a.by from ${HUB_SCHEMA}.adoptions a where a.gateway = $1 limit ${defaults.hubTermsAlong}`,
+    const terms = await connection.ask<{ term: string }>(
+      `select a.term from ${HUB_SCHEMA}.adoptions a where a.gateway = $1 order by a.term desc limit ${defaults.hubTermsAlong}`,
       [name],
     );
-    names.push(...others.map((one) => one.by).filter((one) => one !== by.gateway && !names.includes(one)));
+    for (const { term } of terms) {
+      const taker = (await readAdopter(connection, by, name, Number(term)))?.by;
+      if (taker !== undefined && taker !== by.gateway && !names.includes(taker)) names.push(taker);
+    }
   }
-  return found;
 }
 
 /** What it took over and its rows do not have: with everything that went along then. */

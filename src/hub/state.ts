@@ -45,7 +45,8 @@ export interface StateParts extends Adopting {
   has(gateway: string, term: number): boolean;
   /** The gateways that have what was taken over here, as long as nobody here knows how it ended. */
   awaited(): readonly string[];
-  onTold(gateway: string, rows: readonly SharedRow[]): Promise<void>;
+  /** What a gateway says that has what `holder` took over from here: that one, or whoever took over from there. */
+  onTold(holder: string, gateway: string, rows: readonly SharedRow[]): Promise<void>;
   onAdopted(adopted: Adopted, operator: string | null): Promise<CameHome>;
   onTrouble(trouble: Denied): void;
 }
@@ -246,7 +247,7 @@ export function startState(parts: StateParts): StateKeeper {
   }
 
   /** What this process, or one before it, took over and had not yet brought home. */
-  async function bringHome(connection: HubConnection): Promise<void> {
+  async function bringHome(connection: HubConnection): Promise<Denied | null> {
     let wrong: Denied | null = null;
     for (const taking of await ownTakings(connection)) {
       if (parts.has(taking.gateway, taking.term)) continue;
@@ -257,19 +258,21 @@ export function startState(parts: StateParts): StateKeeper {
         wrong = besideWork(error);
       }
     }
-    tellBeside(wrong);
+    return wrong;
   }
 
   /** How that ended which another gateway took over. */
-  async function learnEndings(connection: HubConnection): Promise<void> {
+  async function learnEndings(connection: HubConnection): Promise<Denied | null> {
+    let wrong: Denied | null = null;
     for (const name of parts.awaited()) {
       try {
-        for (const { gateway: by, rows } of await readHolders(connection, parts, name, asked))
-          await parts.onTold(by, rows);
+        for await (const { gateway: by, rows } of readHolders(connection, parts, name, asked))
+          await parts.onTold(name, by, rows);
       } catch (error) {
-        tellBeside(besideWork(error));
+        wrong = besideWork(error);
       }
     }
+    return wrong;
   }
 
   /** What this gateway had taken over already, with a word whose answer was lost, and does not have. */
@@ -296,8 +299,8 @@ export function startState(parts: StateParts): StateKeeper {
   async function lookBeside(connection: HubConnection): Promise<void> {
     if (clock.bootMs() < lookAgainMs) return;
     lookAgainMs = clock.bootMs() + defaults.hubBeatMs;
-    if (beside !== null) await bringHome(connection);
-    await learnEndings(connection);
+    const wrong = beside === null ? null : await bringHome(connection);
+    tellBeside((await learnEndings(connection)) ?? wrong);
   }
 
   /** What went along comes first: what was taken over itself says that all of it has arrived. */
@@ -320,7 +323,7 @@ export function startState(parts: StateParts): StateKeeper {
 
   async function work(connection: HubConnection, lost: AbortSignal): Promise<void> {
     await agree(connection);
-    await bringHome(connection);
+    tellBeside(await bringHome(connection));
     [lookAgainMs] = [0];
     asked.clear();
     while (!closed) {

@@ -32,6 +32,12 @@ export function sealHeld(
   return secret.use((bytes) => sealForReaders(readers, aadOf(vaultId, id), bytes, random));
 }
 
+/** Whether a gateway of that name may lend it. Of one that is gone nobody knows any more. */
+export function mayLend({ credentials }: Pick<Vault, "credentials">, label: string, gateway: string): boolean {
+  const lenders = credentials.find((entry) => entry.label === label)?.lenders ?? null;
+  return lenders === null || lenders.some((one) => one.gateway === gateway);
+}
+
 /** Undefined where this key is none of them. */
 export function openHeld(reader: KeyObject, vaultId: string, id: string, sealed: Buffer): Secret | undefined {
   return openForReader(reader, aadOf(vaultId, id), sealed);

@@ -316,6 +316,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       const statement: ErrandStatement = {
         format: "gw.errand/v1",
         vault_id: VAULT_ID,
+        gateway: "web1",
         operation_id,
         request_fingerprint: gateway.operations.get(operation_id as OperationId).fingerprint,
         errand: "reconcile",

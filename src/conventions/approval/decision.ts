@@ -74,6 +74,8 @@ export const operationErrands = ["cancel", "resume", "reconcile"] as const;
 export type ErrandStatement = {
   readonly format: "gw.errand/v1";
   readonly vault_id: string;
+  /** Whom it is for: whoever takes the operation over afterwards has not been asked. */
+  readonly gateway: string;
   readonly operation_id: string;
   readonly request_fingerprint: string;
   readonly errand: (typeof operationErrands)[number];

@@ -39,7 +39,8 @@ export async function takeErrand(
       "This very word was taken before. Look at what came of it (gw operation show), and say it again where nothing did.",
     );
   }
-  const row: StateRow = { table: "notes", id, runId: operation.purse.id, state: ASKED, body: {} };
+  const onlyIf = (stored: StateRow | null): boolean => stored === null;
+  const row: StateRow = { table: "notes", id, runId: operation.purse.id, state: ASKED, body: {}, onlyIf };
   const said = { errand, reason, operator, statement: text, signature };
   await core.ledger.record(
     "errand.taken",

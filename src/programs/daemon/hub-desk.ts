@@ -31,8 +31,8 @@ import type { Trust } from "./trust.ts";
 /** The desk as the hub sees it: the same records, the same shapes and the same checks of signatures as on the operator plane. */
 export interface HubDesk {
   waiting(): readonly WaitingCard[];
-  /** What became of it, in a word; Denied as the plane would deny it. */
-  take(body: string): Promise<string>;
+  /** What became of it, in a word; Denied as the plane would deny it. `gateway` is this one's name on the hub. */
+  take(body: string, gateway: string): Promise<string>;
   watch(listener: () => void): void;
 }
 
@@ -82,7 +82,7 @@ export function createHubDesk({ gateway, log, clock, sleep, state, operations, o
     }
   }
 
-  async function perform(body: string): Promise<string> {
+  async function perform(body: string, name: string): Promise<string> {
     const { value, spelling } = parseJson(Buffer.from(body, "utf8"));
     const shaped = (check: SchemaCheck): void => {
       const errors = check(value, spelling);
@@ -100,7 +100,10 @@ export function createHubDesk({ gateway, log, clock, sleep, state, operations, o
     }
     if (formatOf(value) === "gw.errand/v1") {
       shaped(checkErrand);
-      return await begin(gateway.errand(value as unknown as Signed<ErrandStatement>));
+      const signed = value as unknown as Signed<ErrandStatement>;
+      if (signed.statement.gateway !== name)
+        throw new Denied("card_mismatch", "The statement was signed for another gateway than this one.");
+      return await begin(gateway.errand(signed));
     }
     shaped(checkDecision);
     const given = value as unknown as GivenDecision;
@@ -144,9 +147,9 @@ export function createHubDesk({ gateway, log, clock, sleep, state, operations, o
 
   return {
     waiting: () => [...questions(), ...board(), ...sessions()],
-    async take(body) {
+    async take(body, name) {
       try {
-        return await perform(body);
+        return await perform(body, name);
       } catch (error) {
         if (error instanceof Denied) throw error;
         onFault(error);

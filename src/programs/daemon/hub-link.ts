@@ -18,7 +18,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { seal, unseal } from "../../vault/box.ts";
-import { openHeld, sealHeld } from "../../vault/held-secret.ts";
+import { mayLend, openHeld, sealHeld } from "../../vault/held-secret.ts";
 import type { HostKeys } from "../../vault/host-keys.ts";
 import { openHubSecrets } from "../../vault/hub-secrets.ts";
 import { rawPublicOf } from "../../vault/keys.ts";
@@ -142,13 +142,18 @@ export function createHubLink(parts: LinkParts): HubLink {
       remember: (term) => remember(STATE_NOTE, membership, { ...term }),
       onTaken: fleet.release,
       awaited: fleet.awaited,
-      onTold: (by, rows) => fleet.learnEndings(by, takenOver(rows, guard)),
+      onTold: (holder, by, rows) => fleet.learnEndings(holder, by, takenOver(rows, guard)),
       has: fleet.hasAdopted,
       isHome,
       // Both clocks beside the database's: what the other wrote down is moved to ours.
       onAdopted: ({ aheadMs, nowMs, rows, ...left }, operator) =>
         fleet.adopt(
-          { ...left, rows: takenOver(rows, guard), aheadMs: within(aheadMs - (clock.wallMs() - nowMs)) },
+          {
+            ...left,
+            rows: takenOver(rows, guard),
+            aheadMs: within(aheadMs - (clock.wallMs() - nowMs)),
+            mayLend: (label) => mayLend(state.trust.vault, label, left.gateway),
+          },
           operator,
         ),
       onTrouble: tell,
@@ -168,7 +173,9 @@ export function createHubLink(parts: LinkParts): HubLink {
     const connect = () => connectHub({ address, password, authority }, hubId);
     const { vaultId } = state.trust.vault;
     if (attended !== null) {
-      const { waiting, take } = attended.desk;
+      const { desk } = attended;
+      const { waiting } = desk;
+      const take = (body: string): Promise<string> => desk.take(body, gateway);
       const readers = () => state.trust.vault.operators;
       const { random, sleep } = parts;
       const documents = documentsOf(membership, attended.home, compartment);

@@ -172,6 +172,7 @@ export const errandSchema = {
   properties: {
     format: { const: "gw.errand/v1" },
     vault_id: short,
+    gateway: short,
     operation_id: short,
     request_fingerprint: short,
     errand: { enum: operationErrands },
@@ -182,7 +183,7 @@ export const errandSchema = {
     decided_at: short,
   },
   required: [
-    ...["format", "vault_id", "operation_id", "request_fingerprint", "errand"],
+    ...["format", "vault_id", "gateway", "operation_id", "request_fingerprint", "errand"],
     ...["reason", "nonce", "operator", "operator_key_id", "decided_at"],
   ],
 } as const satisfies JsonSchema;

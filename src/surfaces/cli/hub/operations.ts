@@ -76,11 +76,14 @@ export function runHubErrand(
   return onHub(options, deps, async (session) => {
     const shown = await findShown(session, id, deps);
     const { operator } = session;
+    const { speaker, operation } = requireOne(shown);
+    const { gateway } = speaker;
     const statement: ErrandStatement = {
       format: "gw.errand/v1",
       vault_id: operator.vaultId,
+      gateway,
       operation_id: id,
-      request_fingerprint: requireSame(shown).request_fingerprint,
+      request_fingerprint: operation.request_fingerprint,
       errand,
       reason: options.reason ?? "",
       nonce: deps.random.bytes(16).toString("hex"),
@@ -88,13 +91,8 @@ export function runHubErrand(
       operator_key_id: operator.keyId,
       decided_at: isoTime(deps.clock.wallMs()),
     };
-    const speakers = shown.map(({ speaker }) => speaker);
-    const state = await say(
-      { ...session, speakers },
-      JSON.stringify(signStatement(statement, operator.approver)),
-      deps,
-    );
-    const gateway = speakers.map((one) => one.gateway).join(", ");
+    const body = JSON.stringify(signStatement(statement, operator.approver));
+    const state = await say({ ...session, speakers: [speaker] }, body, deps);
     if (options.json) io.out(JSON.stringify({ operation_id: id, gateway, errand, state }, null, 2));
     else if (state !== null)
       io.out(`${showIdentifier(id)} is ${showIdentifier(state)}. See: gw operation show ID --hub URL`);
@@ -134,6 +132,17 @@ export function requireSame([first, ...others]: Shown): FoundOperation["operatio
   throw new Denied(
     "card_mismatch",
     `${showIdentifier(first.speaker.gateway)} and ${showIdentifier(other.speaker.gateway)} show different requests as ${showIdentifier(operation_id)}. Nothing was signed. Look at both hosts, and settle it on its own.`,
+  );
+}
+
+/** What is asked once is asked of one: two that have the same operation would both do it. */
+function requireOne(shown: Shown): FoundOperation {
+  const { operation_id } = requireSame(shown);
+  const [first, other] = shown;
+  if (other === undefined) return first;
+  throw new Denied(
+    "card_mismatch",
+    `${showIdentifier(first.speaker.gateway)} and ${showIdentifier(other.speaker.gateway)} both show ${showIdentifier(operation_id)}. Nothing was signed. Find out which of them has it, and ask on that host itself.`,
   );
 }
 
