@@ -96,8 +96,6 @@ before(async () => {
       const progress = { completed: 1, total: 2 };
       return answerJson(response, 200, { job_id: "job-1", state: jobState, updated_at: "x", progress });
     }
-    if (url === "/v1/jobs/job-1/resume" || url === "/jobs/job-1")
-      return answerJson(response, 202, { job_id: "job-1", state: "running" });
     if (url === "/v1/jobs/job-1/result") return answerJson(response, 200, { rows: 42 });
     if (url.startsWith("/v1/deployments/"))
       return answerJson(response, 201, {
@@ -238,34 +236,6 @@ async function askFromElsewhere(id: string): Promise<void> {
   assert.equal((await web1.home.events("operation_asked")).length, 2);
 }
 
-/** Failed work goes on, and is asked to stop again, both at the word of somebody on another machine. */
-async function goOnAndStop(id: string): Promise<void> {
-  const ask = (errand: string, ...more: readonly string[]) =>
-    web2.home.must(["operation", errand, id, ...more, "--hub", cluster.url("owner")]);
-  const becomes = (state: string) =>
-    until(`it is ${state}`, async () =>
-      (await operationsOf(web1)).some((one) => one["operation_id"] === id && one["state"] === state),
-    );
-  jobState = "failed";
-  await ask("reconcile");
-  await becomes("failed");
-  jobState = "running";
-  await ask("resume", "--reason", "the disk is larger now");
-  await becomes("observing");
-  assert.equal(sentTo("/v1/jobs/job-1/resume"), 1);
-  await ask("cancel", "--reason", "wrong month");
-  await until("the provider was asked to stop", async () => sentTo("/jobs/job-1", "DELETE") === 1);
-  const asked = (await web1.home.events("operation_asked")).slice(2);
-  assert.deepEqual(
-    asked.map(({ errand, operator, reason }) => [errand, operator, reason]),
-    [
-      ["reconcile", asked[0]?.["operator"], ""],
-      ["resume", asked[0]?.["operator"], "the disk is larger now"],
-      ["cancel", asked[0]?.["operator"], "wrong month"],
-    ],
-  );
-}
-
 real("what is under way is on the hub once that is signed, and nothing of it can be read there", async () => {
   const alone = await web2.home.operator(["operation", "adopt", "web1"]);
   assert.equal(codeOf(alone), "hub_not_joined", alone.err);
@@ -286,7 +256,6 @@ real("what is under way is on the hub once that is signed, and nothing of it can
   assert.ok(started.body["operation_id"], started.text);
   await until("its job was looked at", async () => sentTo("/v1/jobs/job-1", "GET") > 0);
   await askFromElsewhere(String(started.body["operation_id"]));
-  await goOnAndStop(String(started.body["operation_id"]));
   holds = true;
   await change(web1, "lost", 0);
   await until("the provider has it", async () => held !== null);
