@@ -96,6 +96,13 @@ before(async () => {
       const progress = { completed: 1, total: 2 };
       return answerJson(response, 200, { job_id: "job-1", state: jobState, updated_at: "x", progress });
     }
+    if (url === "/v1/jobs/job-1/resume") {
+      jobState = "running";
+      return answerJson(response, 202, { job_id: "job-1", state: jobState });
+    }
+    if (method === "DELETE" && url === "/jobs/job-1") {
+      return answerJson(response, 202, { job_id: "job-1", state: "cancelling" });
+    }
     if (url === "/v1/jobs/job-1/result") return answerJson(response, 200, { rows: 42 });
     if (url.startsWith("/v1/deployments/"))
       return answerJson(response, 201, {
@@ -637,6 +644,30 @@ real(
     }
   },
 );
+
+real("failed work is resumed and running work called off from another machine, each once", async () => {
+  const hub = ["--hub", cluster.url("owner")];
+  jobState = "failed";
+  const started = await call(web1.agent, web1.run, "acme.report.create", { account: "a9" });
+  const id = String(started.body["operation_id"]);
+  const isNow = (state: string): Promise<unknown> =>
+    until(`the hub shows that it is ${state}`, async () => {
+      const shown = await web2.home.operator(["operation", "show", id, "--json", ...hub]);
+      return shown.code === 0 && (JSON.parse(shown.out) as Members)["state"] === state;
+    });
+  const ask = (errand: string): Promise<unknown> =>
+    web2.home.must(["operation", errand, id, "--reason", "by hand", ...hub]);
+  await isNow("failed");
+  await ask("resume");
+  assert.equal(sentTo("/v1/jobs/job-1/resume"), 1);
+  await isNow("observing");
+  await ask("cancel");
+  assert.equal(sentTo("/jobs/job-1", "DELETE"), 1);
+  jobState = "cancelled";
+  await until("it has ended where it ran", async () => {
+    return (await operationsOf(web1)).some(({ operation_id, state }) => operation_id === id && state === "cancelled");
+  });
+});
 
 real("what is no longer shared is on the hub no longer, and the host goes on alone", async () => {
   await web1.home.must(["hub", "set", "--operations", "own"]);
