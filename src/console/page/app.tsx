@@ -42,6 +42,7 @@ export function App() {
   const [gone, setGone] = useState(false);
   const [state, tell] = useReducer<State, News>((before, news) => step(before, news, performance.now()), START);
   const route = useRoute();
+  /** Where the console has gone meanwhile, the stream of events says so. */
   const loadMe = async (): Promise<void> => setMe((await ask("GET", "/api/me")) as Me);
 
   const entered = me !== null && !me.enrolling;
@@ -100,7 +101,7 @@ export function App() {
         </p>
       </header>
       <main id="main" tabIndex={-1} class={route.screen}>
-        <Screen route={route} state={state} me={me} onPasskeys={() => void loadMe()} />
+        <Screen route={route} state={state} me={me} onPasskeys={() => void loadMe().catch(() => undefined)} />
       </main>
     </>
   );
