@@ -15,7 +15,8 @@ interface Frames {
  * the oldest in a real browser. What it prints are figures of this machine; the soak fails where a row is missing or the page complains.
  */
 const calls = Number(process.argv[2] ?? 100_000);
-const RUN = 5_000;
+/** A caller has at most 16 open runs. */
+const RUN = 10_000;
 const STEPS = 200;
 
 /** From top to bottom, a step a frame, as fast as the browser draws. */
