@@ -422,6 +422,13 @@ test("gw console --hub decides, revokes and settles on both hosts, and reads bot
     const tile = (words: RegExp) =>
       sight.page.locator("li.tile").filter({ hasText: "web2" }).filter({ hasText: words });
     await tile(/It happened/)
+      .getByRole("button", { name: "Look now" })
+      .click();
+    await prove(sight, desk);
+    await until("its own host was asked to look", async () => {
+      return (await web2.events("operation_asked")).some(({ errand }) => errand === "reconcile");
+    });
+    await tile(/It happened/)
       .getByRole("button", { name: "It did not" })
       .click();
     await sight.page.getByLabel(/Why/).fill("not in the list of noon");

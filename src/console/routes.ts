@@ -105,13 +105,13 @@ const BEYOND: Readonly<Record<Entered, ReadonlySet<string>>> = {
 const BY_HUB: ReadonlySet<string> = new Set([
   ...["GET me", "GET events", "GET gateways", "GET sessions", "GET operations/*", "GET activity", "GET charts"],
   ...["GET calls/*", "POST log/*", "POST approvals/*/draft", "POST decisions", "POST sessions/*/revoke"],
-  "POST operations/*/settle",
+  ...["POST operations/*/settle", "POST operations/*/cancel", "POST operations/*/reconcile"],
 ]);
 
 function notByHub(): Denied {
   return new Denied(
     "console_not_by_hub",
-    "By way of a hub you look, decide, end sessions and settle operations. This is done on a host of the vault. Nothing was done.",
+    "By way of a hub you look, decide, end sessions and see to operations. This is done on a host of the vault. Nothing was done.",
   );
 }
 

@@ -166,8 +166,10 @@ export function startTurns(parts: TurnParts): TurnKeeper {
   function tokenIn(label: string, { sealed, generation, gateway: by }: Turn): string | null {
     const plain = parts.open(label, turnAbout(placeOf(label), generation), sealed);
     if (plain === undefined) throw notForUs(label, by);
-    const { refresh_token: token } = JSON.parse(plain.toString("utf8")) as { readonly refresh_token: string | null };
+    const token = readToken(plain);
     plain.fill(0);
+    // A gateway that may lend it put it there, and may be somebody else's by now.
+    if (token === undefined) throw tampered(label);
     return token;
   }
 
@@ -236,4 +238,13 @@ export function startTurns(parts: TurnParts): TurnKeeper {
     },
     close,
   };
+}
+
+function readToken(plain: Buffer): string | null | undefined {
+  try {
+    const { refresh_token: token } = JSON.parse(plain.toString("utf8")) as { readonly refresh_token?: unknown };
+    return token === null || typeof token === "string" ? token : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -27,8 +27,8 @@ export function Gateways() {
     <section aria-labelledby="gateways">
       <h2 id="gateways">Gateways</h2>
       <p class="muted">
-        As the hub shows them. Sessions and operations below are what each showed last; an operation is settled from
-        here; gw operation cancel, resume and reconcile --hub ask its host for more.
+        As the hub shows them. Sessions and operations below are what each showed last; what failed is resumed with gw
+        operation resume --hub.
       </p>
       <Problem text={problem} />
       <ul class="plain-list gateways">

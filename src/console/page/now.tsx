@@ -109,7 +109,6 @@ export function Now(props: { readonly board: OperationBoard; readonly remote: bo
               operation={one}
               gateway={gatewayOf(one)}
               remote={remote}
-              hub={hub}
               onAsk={setAsking}
               onSaid={setSaid}
               act={act}

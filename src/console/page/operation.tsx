@@ -18,13 +18,12 @@ export function OperationTile(props: {
   readonly gateway: string | null;
   /** Nothing is typed or signed from afar but decisions. */
   readonly remote: boolean;
-  readonly hub: boolean;
   readonly onAsk: (asked: Asked) => void;
   readonly onSaid: (text: string) => void;
   readonly act: (work: () => Promise<void>) => Promise<void>;
   readonly meant: (path: string, body?: object) => Promise<unknown>;
 }) {
-  const { operation, gateway, remote, hub, onAsk, onSaid, act, meant } = props;
+  const { operation, gateway, remote, onAsk, onSaid, act, meant } = props;
   const { operation_id: id, state, progress, problem } = operation;
   const [detail, setDetail] = useState<OperationDetail | null>(null);
   const settled = state === "succeeded" || state === "failed" || state === "cancelled";
@@ -96,19 +95,15 @@ export function OperationTile(props: {
       )}
       {!settled && !remote && (
         <div class="buttons">
-          {!hub && (
-            <>
-              <Button
-                class="plain small"
-                onClick={() => void errand("reconcile", "The provider was asked what became of it.")}
-              >
-                Look now
-              </Button>
-              <Button class="plain small" onClick={cancel}>
-                Cancel
-              </Button>
-            </>
-          )}
+          <Button
+            class="plain small"
+            onClick={() => void errand("reconcile", "The provider was asked what became of it.")}
+          >
+            Look now
+          </Button>
+          <Button class="plain small" onClick={cancel}>
+            Cancel
+          </Button>
           <Button class="plain small" onClick={() => settle(true)}>
             It happened
           </Button>

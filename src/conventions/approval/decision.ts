@@ -70,6 +70,9 @@ export type SettlementStatement = {
 /** What an operator may ask of an operation from another machine; on the host a login asks it. */
 export const operationErrands = ["cancel", "resume", "reconcile"] as const;
 
+/** What a gateway answers to an errand that is still on its way to the provider: no state of the operation. */
+export const ERRAND_UNDER_WAY = "asked";
+
 /** An operator asks one thing of one operation, once. */
 export type ErrandStatement = {
   readonly format: "gw.errand/v1";

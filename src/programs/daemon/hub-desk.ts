@@ -1,11 +1,12 @@
 import type { AuditLog } from "../../audit/audit-log.ts";
-import type {
-  DecisionStatement,
-  ErrandStatement,
-  GivenDecision,
-  RevocationStatement,
-  SettlementStatement,
-  Signed,
+import {
+  type DecisionStatement,
+  ERRAND_UNDER_WAY,
+  type ErrandStatement,
+  type GivenDecision,
+  type RevocationStatement,
+  type SettlementStatement,
+  type Signed,
 } from "../../conventions/approval/decision.ts";
 import { TAKEN_AWAY } from "../../conventions/operation/record.ts";
 import { compareUrgency, type OperationDetail } from "../../conventions/operation/summary.ts";
@@ -41,8 +42,6 @@ const checkRevocation = compileSchema(revocationSchema);
 const checkSettlement = compileSchema(signedSchema(settlementSchema));
 const checkErrand = compileSchema(signedSchema(errandSchema));
 
-const UNDER_WAY = "asked";
-
 interface HubDeskParts {
   readonly gateway: Gateway;
   readonly log: Pick<AuditLog, "head">;
@@ -74,7 +73,7 @@ export function createHubDesk({ gateway, log, clock, sleep, state, operations, o
     state.catch((error: unknown) => {
       if (late.signal.aborted && !(error instanceof Denied)) onFault(error);
     });
-    const waited = sleep.sleep(defaults.hubErrandMs, late.signal).then(() => UNDER_WAY);
+    const waited = sleep.sleep(defaults.hubErrandMs, late.signal).then(() => ERRAND_UNDER_WAY);
     try {
       return await Promise.race([state, waited]);
     } finally {

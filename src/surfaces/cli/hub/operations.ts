@@ -74,31 +74,41 @@ export function runHubErrand(
 ): Promise<Exit> {
   const { io } = deps;
   return onHub(options, deps, async (session) => {
-    const shown = await findShown(session, id, deps);
-    const { operator } = session;
-    const { speaker, operation } = requireOne(shown);
-    const { gateway } = speaker;
-    const statement: ErrandStatement = {
-      format: "gw.errand/v1",
-      vault_id: operator.vaultId,
-      gateway,
-      operation_id: id,
-      request_fingerprint: operation.request_fingerprint,
-      errand,
-      reason: options.reason ?? "",
-      nonce: deps.random.bytes(16).toString("hex"),
-      operator: operator.name,
-      operator_key_id: operator.keyId,
-      decided_at: isoTime(deps.clock.wallMs()),
-    };
-    const body = JSON.stringify(signStatement(statement, operator.approver));
-    const state = await say({ ...session, speakers: [speaker] }, body, deps);
+    const { gateway, state } = await askErrand(session, errand, id, options.reason ?? "no reason given", deps);
     if (options.json) io.out(JSON.stringify({ operation_id: id, gateway, errand, state }, null, 2));
     else if (state !== null)
       io.out(`${showIdentifier(id)} is ${showIdentifier(state)}. See: gw operation show ID --hub URL`);
     else io.err("It is signed and on the hub, and the gateway has not answered yet. It is taken within a day, once.");
     return state === null ? exits.pending : exits.done;
   });
+}
+
+/** Signs it for the one gateway that shows the operation, and says what that answers; null where it has not yet. */
+export async function askErrand(
+  hub: Pick<HubSession, "connection" | "speakers" | "operator">,
+  errand: ErrandStatement["errand"],
+  id: string,
+  reason: string,
+  deps: CliDeps,
+): Promise<Pick<FoundOperation, "operation"> & { readonly gateway: string; readonly state: string | null }> {
+  const { operator } = hub;
+  const { speaker, operation } = requireOne(await findShown(hub, id, deps));
+  const { gateway } = speaker;
+  const statement: ErrandStatement = {
+    format: "gw.errand/v1",
+    vault_id: operator.vaultId,
+    gateway,
+    operation_id: id,
+    request_fingerprint: operation.request_fingerprint,
+    errand,
+    reason,
+    nonce: deps.random.bytes(16).toString("hex"),
+    operator: operator.name,
+    operator_key_id: operator.keyId,
+    decided_at: isoTime(deps.clock.wallMs()),
+  };
+  const body = JSON.stringify(signStatement(statement, operator.approver));
+  return { operation, gateway, state: await say({ ...hub, speakers: [speaker] }, body, deps) };
 }
 
 type Shown = readonly [FoundOperation, ...FoundOperation[]];

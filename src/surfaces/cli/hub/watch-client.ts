@@ -1,7 +1,7 @@
-import { type DecisionStatement, signStatement } from "../../../conventions/approval/decision.ts";
+import { type DecisionStatement, ERRAND_UNDER_WAY, signStatement } from "../../../conventions/approval/decision.ts";
 import { approvalStates } from "../../../conventions/approval/state.ts";
 import { operationStates } from "../../../conventions/operation/state.ts";
-import type { OperationDetail } from "../../../conventions/operation/summary.ts";
+import { needsPerson, type OperationDetail } from "../../../conventions/operation/summary.ts";
 import type { Assertion } from "../../../conventions/passkey/assertion.ts";
 import { connectHub, type HubLogin } from "../../../hub/connect.ts";
 import type { Speaker } from "../../../hub/speaker.ts";
@@ -16,7 +16,7 @@ import type { VaultSession } from "../vault/session.ts";
 import type { PageClient } from "../watch/feed.ts";
 import { type FoundCard, findCards, findOperations, findSessions } from "./cards.ts";
 import { findSpeakers, knownTo } from "./hub-session.ts";
-import { findShown, requireSame } from "./operations.ts";
+import { askErrand, findShown, requireSame } from "./operations.ts";
 import { revokeOnHub } from "./revoke.ts";
 import { say } from "./say.ts";
 
@@ -40,7 +40,10 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
 
   async function operations(): Promise<readonly HubOperation[]> {
     const found = await findOperations({ connection, speakers, operator }, unsaid);
-    return found.map(({ speaker: { gateway }, operation }) => ({ ...operation, gateway }));
+    // A host that died still shows what another has by now.
+    return found
+      .filter(({ takenBy }) => takenBy === null)
+      .map(({ speaker: { gateway }, operation }) => ({ ...operation, gateway }));
   }
 
   async function draft(approval: ApprovalView, decision: Decision): Promise<DecisionStatement> {
@@ -65,6 +68,18 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
     return answerOf(await say({ connection: orders, speakers: to }, body, deps));
   }
 
+  async function errand(what: "cancel" | "reconcile", id: string, reason: string): Promise<HubOperation> {
+    const hub = { connection: orders, speakers, operator };
+    const { operation, gateway, state } = await askErrand(hub, what, id, reason, {
+      ...deps,
+      io: { ...deps.io, err: unsaid },
+    });
+    const said = answerOf(state);
+    // A provider that takes its time leaves it as it was.
+    if (said === ERRAND_UNDER_WAY) return { ...operation, gateway };
+    return { ...operation, gateway, state: operationStates.find((one) => one === said) ?? noState() };
+  }
+
   return {
     // A machine of its own is no gateway for all users: a decision asks for the PIN.
     status: () => Promise.resolve({ mode: "guard_rail", locked: false, uid: -1 }),
@@ -84,7 +99,9 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
             yield { kind: "approval", view: shownOn(card) };
           }
           const shown = await operations();
-          yield { kind: "operations", board: { open: shown.length, needs_person: 0, shown, ended: [] } };
+          const open = shown.filter(({ settled }) => !settled);
+          const needs_person = open.filter((one) => needsPerson(one)).length;
+          yield { kind: "operations", board: { open: open.length, needs_person, shown, ended: [] } };
           await deps.sleep.sleep(defaults.hubBeatMs, AbortSignal.any([signal, woken.signal]));
         }
       }
@@ -121,8 +138,8 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
       return found ?? notHere();
     },
     extend: notHere,
-    cancelOperation: notHere,
-    reconcileOperation: notHere,
+    cancelOperation: (id, reason) => errand("cancel", id, reason),
+    reconcileOperation: (id) => errand("reconcile", id, "no reason given"),
     close() {
       void connection.close();
       void orders.close();
@@ -153,7 +170,7 @@ function answerOf(state: string | null): string {
 function noState(): never {
   throw new Denied(
     "hub_refused",
-    "Its gateway answered with what is no state of a question. See gw activity --hub URL.",
+    "Its gateway answered with what is no state of what was asked about. See gw activity --hub URL.",
   );
 }
 

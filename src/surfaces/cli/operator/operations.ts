@@ -1,7 +1,7 @@
 import { renderOperation, renderShortly } from "../../../conventions/operation/render.ts";
 import { compareUrgency, needsPerson, type OperationDetail } from "../../../conventions/operation/summary.ts";
 import type { Code } from "../../../kernel/codes.ts";
-import { showIdentifier, showText } from "../../../kernel/display.ts";
+import { counted, showIdentifier, showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { readId } from "../../../kernel/ids.ts";
 import { readStatus } from "../../client/read-status.ts";
@@ -97,7 +97,7 @@ export function runAdopt(name: string, options: OperationOptions, deps: CliDeps)
       if (!options.json && deployments > 0)
         io.out(`${deployments} that ${of} deployed can be undone from here, and from there no more.`);
       if (!options.json && minted > 0)
-        io.out(`${minted} secrets that answers brought ${of} are here: gw credential minted`);
+        io.out(`Here now, and brought to ${of} by answers: ${counted(minted, "secret")}. See: gw credential minted`);
       return exits.done;
     }),
   );
