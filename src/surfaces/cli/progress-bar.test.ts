@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { test } from "node:test";
 import { progressBar } from "./progress-bar.ts";
 
@@ -29,4 +31,25 @@ test("where nobody looks nothing is shown", () => {
   const bar = progressBar(null, () => 0);
   bar.show(1, 2);
   bar.clear();
+});
+
+test("a program that is ended while it shows how far it is leaves nothing behind, and ends as it would have", async () => {
+  const program = `
+    import { progressBar } from ${JSON.stringify(new URL("progress-bar.ts", import.meta.url).href)};
+    let nowMs = 0;
+    const bar = progressBar((text) => process.stdout.write(\`[\${text}]\`), () => (nowMs += 2_000));
+    setInterval(() => undefined, 60_000);
+    bar.show(1, 2);
+  `;
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", program], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let said = "";
+  for await (const chunk of child.stdout.setEncoding("utf8")) {
+    if (said === "") child.kill("SIGINT");
+    said += chunk;
+  }
+  if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  assert.match(said, /left\]\[\]$/);
+  assert.equal(child.signalCode, "SIGINT");
 });

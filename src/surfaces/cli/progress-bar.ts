@@ -9,14 +9,32 @@ export interface ProgressBar {
 
 const SHOWN_AFTER_MS = 1_000;
 const CELLS = 24;
+const ENDINGS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** How far something is and how long it will take, in one line of the terminal, from its second second on. */
+/**
+ * How far something is and how long it will take, in one line of the terminal, from its second second on. Whoever ends
+ * the program meanwhile finds the line empty.
+ */
 export function progressBar(
   status: CliIo["status"] | null,
   nowMs: () => number = () => performance.now(),
 ): ProgressBar {
   const beganMs = nowMs();
   let shown = "";
+
+  function clear(): void {
+    if (shown === "") return;
+    for (const signal of ENDINGS) process.off(signal, end);
+    status?.("");
+    shown = "";
+  }
+
+  /** With the listeners gone, the signal does what it would have done. */
+  function end(signal: NodeJS.Signals): void {
+    clear();
+    process.kill(process.pid, signal);
+  }
+
   return {
     show(done, total) {
       const tookMs = nowMs() - beganMs;
@@ -26,12 +44,10 @@ export function progressBar(
       const filled = Math.floor(share * CELLS);
       const cells = `${"█".repeat(filled)}${"░".repeat(CELLS - filled)}`;
       const text = `${cells} ${Math.floor(share * 100)} % of ${Math.ceil(total / 1_000_000)} MB, ${leftS} s left`;
+      if (shown === "") for (const signal of ENDINGS) process.on(signal, end);
       if (text !== shown) status(text);
       shown = text;
     },
-    clear() {
-      if (shown !== "") status?.("");
-      shown = "";
-    },
+    clear,
   };
 }
