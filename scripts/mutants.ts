@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
@@ -16,19 +16,18 @@ import { ownStand, unprivilegedStand } from "./suite/stand.ts";
  * the rules that have them in their name. The tests must pass unbroken first, or a failure would prove nothing. As root they
  * run as an unprivileged uid, like the whole suite, and start the programs of the copy.
  *
- * `npm run mutants -- --room ROOM [--most N] [TESTS]` tries small changes of a room's sources instead, against the room's
- * own tests and those of `mutants/held-by.ts`, or those that are named.
+ * `npm run mutants -- ROOM [--most N] [TESTS]` tries small changes of a room's sources instead, against the room's own tests
+ * and those of `mutants/held-by.ts`, or those that are named. A room is a folder or a file below `src`.
  */
 const TEST_MS = 600_000;
 const root = dirname(import.meta.dirname);
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { room: { type: "string" }, most: { type: "string", default: "200" } },
+  options: { most: { type: "string", default: "200" } },
 });
-if (values.room !== undefined) {
-  const { room } = values;
-  process.exit((await runRoom(root, { room, most: Number(values.most), tests: positionals })) ? 0 : 1);
-}
+const [room = "", ...tests] = positionals;
+if (room !== "" && existsSync(join(root, "src", room)))
+  process.exit((await runRoom(root, { room, most: Number(values.most), tests })) ? 0 : 1);
 const words = positionals.join(" ");
 const chosen = mutants.filter(({ rule }) => rule.includes(words));
 const lost = chosen.map((mutant) => breakRule(root, mutant)).filter((found) => typeof found === "string");

@@ -6,6 +6,8 @@ export interface Change {
   readonly end: number;
   readonly becomes: string;
   readonly line: number;
+  /** The line of the source as it stands. */
+  readonly code: string;
   /** What it is, in a few words that a person reads in the list of survivors. */
   readonly says: string;
 }
@@ -54,7 +56,8 @@ export function changesOf(file: string, source: string): readonly Change[] {
   const found: Change[] = [];
   const add = (start: number, end: number, becomes: string): void => {
     const line = source.slice(0, start).split("\n").length;
-    found.push({ start, end, becomes, line, says: `${short(source.slice(start, end))} → ${short(becomes)}` });
+    const code = (source.split("\n")[line - 1] ?? "").trim();
+    found.push({ start, end, becomes, line, code, says: `${short(source.slice(start, end))} → ${short(becomes)}` });
   };
   const textOf = ({ start, end }: Node): string => source.slice(start, end);
 

@@ -9,6 +9,7 @@ export const heldBy: Readonly<Record<string, readonly string[]>> = {
     "src/surfaces/cli/audit/check-hand.test.ts",
     "test/audit-vectors.test.ts",
   ],
+  "conventions/grant": ["src/surfaces/cli/grant/line.test.ts"],
   "gateway/approval": [
     "test/gateway-pipeline.test.ts",
     "test/gateway-passkeys.test.ts",

@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join, relative } from "node:path";
 import { type Change, changesOf } from "./change-code.ts";
+import { findExplained } from "./explained.ts";
 import { heldBy } from "./held-by.ts";
 import { makeScratch, type Scratch } from "./scratch.ts";
 
@@ -12,7 +13,7 @@ const LEAST_MS = 60_000;
 const TIMES_AS_LONG = 5;
 
 export interface RoomOptions {
-  /** Below `src`, such as `conventions/plan`. */
+  /** A folder or a file below `src`, such as `conventions/plan`. */
   readonly room: string;
   /** How many changes are tried; which ones they are depends on the sources alone. */
   readonly most: number;
@@ -41,7 +42,8 @@ export async function runRoom(root: string, { room, most, tests }: RoomOptions):
   const all = sources.flatMap((file) =>
     changesOf(file, readFileSync(join(root, file), "utf8")).map((change): Tried => ({ file, ...change })),
   );
-  const chosen = all.sort((a, b) => (lot(a) < lot(b) ? -1 : 1)).slice(0, most);
+  const open = all.filter((change) => findExplained(change) === undefined);
+  const chosen = open.sort((a, b) => (lot(a) < lot(b) ? -1 : 1)).slice(0, most);
   const scratches = Array.from({ length: availableParallelism() }, () => makeScratch(root));
   try {
     const groups: Group[] = [];
@@ -62,7 +64,9 @@ export async function runRoom(root: string, { room, most, tests }: RoomOptions):
       console.log(`SURVIVED ${file}:${line}: ${says}`);
     const noticed = chosen.length - survivors.length;
     const share = Math.round((100 * noticed) / Math.max(1, chosen.length));
-    console.log(`${room}: ${noticed} of ${chosen.length} noticed (${share} %), of ${all.length} that there are`);
+    const explained = all.length - open.length;
+    const told = explained === 0 ? "" : `, ${explained} of them explained in scripts/mutants/explained.ts`;
+    console.log(`${room}: ${noticed} of ${chosen.length} noticed (${share} %), of ${all.length} that there are${told}`);
     return survivors.length === 0;
   } finally {
     for (const scratch of scratches) scratch.remove();
@@ -92,6 +96,8 @@ function isNoticed({ folder }: Scratch, { tests, mostMs }: Group): Promise<boole
   const child = spawn(process.execPath, argv, {
     cwd: folder,
     stdio: "ignore",
+    // All but the changed file was read and stripped of its types before.
+    env: { ...process.env, NODE_COMPILE_CACHE: join(folder, "compiled") },
     timeout: Math.ceil(mostMs),
     killSignal: "SIGKILL",
   });
@@ -107,6 +113,10 @@ function lot({ file, start, becomes }: Tried): string {
 }
 
 function listSources(folder: string): readonly string[] {
+  if (!statSync(folder).isDirectory()) {
+    const test = folder.replace(/\.ts$/, ".test.ts");
+    return existsSync(test) ? [folder, test] : [folder];
+  }
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
     .map((entry) => join(entry.parentPath, entry.name))
