@@ -104,7 +104,8 @@ test("a number in another form, below zero or beyond what is exact is not at mos
 
 test("nothing behind a prefix climbs out of it again", () => {
   const condition = { kind: "prefix", input: "path", prefix: "docs/" } as const;
-  for (const path of ["docs/", "docs/a/b.md", "docs/..a", "docs/a..b"]) assert.ok(holds(condition, { path }), path);
+  for (const path of ["docs/", "docs/a/b.md", "docs/..a", "docs/a..b", "docs/a b"])
+    assert.ok(holds(condition, { path }), path);
   for (const path of [
     "doc",
     "Docs/a",
@@ -114,6 +115,7 @@ test("nothing behind a prefix climbs out of it again", () => {
     "docs/%2e%2e/x",
     "docs\\..\\x",
     "docs/\u0000",
+    "docs/\u007f",
     5,
   ])
     assert.ok(!holds(condition, { path } as never), String(path));
@@ -129,6 +131,12 @@ test("what a person types as a condition is typed against the argument, or refus
   assert.deepEqual(typed("count<=10", "integer"), { kind: "at_most", input: "count", maximum: 10 });
   assert.deepEqual(typed("on=true", "boolean"), { kind: "one_of", input: "on", values: [true] });
   assert.deepEqual(typed("path^=docs/", "string"), { kind: "prefix", input: "path", prefix: "docs/" });
+  assert.deepEqual(typed("on=false", "boolean"), { kind: "one_of", input: "on", values: [false] });
+  assert.deepEqual(typed("n in 2,10", "integer"), { kind: "one_of", input: "n", values: [10, 2] });
+  assert.deepEqual(typed("n=5", "number"), { kind: "one_of", input: "n", values: [5] });
+  assert.deepEqual(typed("count<=9007199254740991", "number"), {
+    ...{ kind: "at_most", input: "count", maximum: Number.MAX_SAFE_INTEGER },
+  });
   assert.deepEqual(typed("a=b=c", "string"), { kind: "one_of", input: "a", values: ["b=c"] });
   for (const [text, type] of [
     ["count<=1e3", "integer"],
@@ -138,6 +146,9 @@ test("what a person types as a condition is typed against the argument, or refus
     ["n^=1", "integer"],
     ["repo in a,,b", "string"],
     ["x=1", "object"],
+    ["x=true", "object"],
+    ["on=yes", "boolean"],
+    ["n=9007199254740992", "integer"],
   ] as const)
     assert.equal(typeof typed(text, type), "string", text);
   for (const text of ["", "owner", "=x", "1a=b", "owner!=acme"]) assert.equal(readCondition(text), null, text);
@@ -166,6 +177,12 @@ test("all that a grant says of its caller has to hold at once, and now", () => {
   );
   const named = { ...grant, caller: { authority: "Acme", image: null, command: null, uid: null } };
   assert.ok(!lets(named, caller));
+  const vouched: readonly CallerFacts["evidence"]["authority"][] = [
+    { kind: "sigstore", name: "Acme" } as never,
+    { kind: "ima", name: "Acme" } as never,
+  ];
+  for (const authority of vouched) assert.ok(lets(named, withEvidence({ authority })), authority.kind);
+  assert.ok(!lets(named, withEvidence({ authority: { kind: "unsigned", name: "Acme" } as never })), "its own word");
   assert.ok(lets(named, withEvidence({ authority: { kind: "enrolled", name: "Acme", by: null } })));
   assert.ok(
     !lets(
@@ -200,6 +217,17 @@ test("a grant that nobody used for as long as it says is over, and each use begi
     coverCaller({ ...grant, idleDays: 10 }, caller, back).kind !== "covered",
     "a clock set back revives nothing",
   );
+});
+
+test("a grant that ended stays ended when the clock is set back, and says which of the two it was", () => {
+  const untilMs = Date.parse(grant.until);
+  const why = (wallMs: number, latestMs: number): string | null => {
+    const cover = coverCaller(grant, caller, { wallMs, latestMs, lastUsedDay: "2026-12-31" });
+    return cover.kind === "covered" ? null : cover.why;
+  };
+  assert.equal(why(untilMs - 1, untilMs - 1), null);
+  assert.equal(why(untilMs, untilMs), `it ended on ${grant.until}`);
+  assert.match(why(untilMs - 1, untilMs) ?? "", /the clock was set back behind that since/);
 });
 
 test("a wrapped command is covered by its digest below a wrapper alone, and the wrapper only opens the run", () => {
@@ -242,7 +270,7 @@ test("what asks on every use is covered only where the grant names it", () => {
   );
   const spends = { ...call, because: [{ kind: "unapproved_spend", words: "" }] } as const;
   assert.ok(!covers(grant, spends));
-  assert.ok(covers({ ...grant, limits: { ...grant.limits, spendCents: 100 } }, spends));
+  assert.ok(covers({ ...grant, limits: { ...grant.limits, spendCents: 1 } }, spends));
   const everything = reasons.flatMap(([, word]) => readInclusion(word) ?? []);
   assert.ok(!covers({ ...grant, includes: everything }, { ...call, because: [{ kind: "other", words: "" }] }));
 });
@@ -254,8 +282,23 @@ test("hours are days and hours of the UTC week", () => {
   assert.ok(isWithin(office, NOW));
   assert.ok(!isWithin(office, NOW + 8 * 3_600_000), "18:00 is past it");
   assert.ok(!isWithin(office, NOW + 3 * 86_400_000), "Saturday");
+  assert.deepEqual(readHours("08-09"), { days: [0, 1, 2, 3, 4, 5, 6], fromHour: 8, toHour: 9 });
+  assert.deepEqual(readHours("sun,tue 08-09")?.days, [0, 2]);
+  assert.deepEqual(readHours("sat-sun 08-09")?.days, [0, 6]);
   assert.deepEqual(readHours("fri-mon 00-24")?.days, [0, 1, 5, 6]);
-  for (const text of ["", "8-18", "mon 18-08", "mon 08-25", "mon--fri 08-18", "day 08-18", "mon,08-18"])
+  for (const text of [
+    "",
+    "8-18",
+    "mon 18-08",
+    "mon 08-25",
+    "mon--fri 08-18",
+    "day 08-18",
+    "mon,08-18",
+    "mon 08-08",
+    "mon-tue-wed 08-18",
+    "mon-day 08-18",
+    "day-mon 08-18",
+  ])
     assert.equal(readHours(text), null, text);
 });
 
@@ -265,4 +308,6 @@ test("a pattern names what begins with all of it, up to its dot", () => {
     assert.ok(!namesAction(["github.issue.*"], action));
   assert.ok(namesAction(["github.issue.list"], "github.issue.list"));
   assert.ok(!namesAction(["github.issue.list"], "github.issue.list.all"));
+  assert.ok(namesAction(["slack.*", "github.issue.list"], "github.issue.list"), "any of them");
+  assert.equal(readInclusion("everything"), null);
 });

@@ -34,9 +34,8 @@ export function proposeGrant(card: Card): Proposal {
       ...["--actions", call.action, "--effects", call.effect],
       ...Object.entries(call.arguments).flatMap(([name, value]) => conditionOf(name, value)),
       ...includes.flatMap((word) => (word === null || word === "" ? [] : ["--include", word])),
-      ...(call.because.some((words) => readReason(words) === "unapproved_spend")
-        ? ["--spend", String(call.maximum_cents ?? 0)]
-        : []),
+      // A run under the grant has the grant's money alone: whatever asked, the call has to be payable again.
+      ...(call.maximum_cents === null || call.maximum_cents === 0 ? [] : ["--spend", String(call.maximum_cents)]),
       ...["--per-day", String(CALLS_A_DAY), "--until", until],
     ],
   };

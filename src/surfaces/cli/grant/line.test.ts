@@ -30,8 +30,10 @@ actions:
 );
 const actions = [...(pack?.actions.values() ?? [])];
 
+type Called = { arguments: JsonObject; because?: readonly string[]; maximum_cents?: number | null };
+
 /** As much of a card as a grant can be taken from; what a gateway writes is in test/e2e-grants.test.ts. */
-function cardOf(call: { arguments: JsonObject; because?: readonly string[] } | null, change: Partial<Card> = {}): Card {
+function cardOf(call: Called | null, change: Partial<Card> = {}): Card {
   const rest = { action: "demo.thing.make", effect: "write", credential: "demo-token", maximum_cents: 25, because: [] };
   return {
     approval_id: "apr_01m7gwx0168jedv0mkrybqr3k2",
@@ -90,8 +92,17 @@ test("what asks on every use is named, and nothing that was not asked about", ()
     assert.equal(coverCall(grant, factsOf(input, [kind])).kind, "covered", kind);
     assert.equal(coverCall(grant, factsOf(input, ["purchase"])).kind, "not_covered");
   }
-  const paid = grantFrom(cardOf({ arguments: input, because: [reasonOf("unapproved_spend").words] }));
-  assert.equal(paid.limits.spendCents, 25);
+});
+
+test("a run under what a card proposes can pay the call again, whatever it was asked for, and nothing where it costs nothing", () => {
+  const input = { name: "a", count: 1, loud: true };
+  for (const kind of ["unapproved_spend", "purchase", "each_use_action"] as const) {
+    const grant = grantFrom(cardOf({ arguments: input, because: [reasonOf(kind).words] }));
+    assert.equal(grant.limits.spendCents, 25, kind);
+    assert.equal(coverCall(grant, factsOf(input, [kind, "unapproved_spend"])).kind, "covered", kind);
+  }
+  for (const maximum_cents of [null, 0])
+    assert.equal(grantFrom(cardOf({ arguments: input, maximum_cents })).limits.spendCents, 0);
 });
 
 test("a line that could not be signed is refused while it is written", () => {
