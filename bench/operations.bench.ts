@@ -68,7 +68,7 @@ async function measure(count: number) {
     } as never,
     {
       packs: () => ({ find: (name: string) => definitions.get(name) ?? null, all: () => [...definitions.values()] }),
-      posture: () => ({ mode: "guard-rail", sessionApproval: true }),
+      posture: () => ({ mode: "guard-rail" }),
       operators: () => ({ vaultId: "v", keys: [] }),
       onStop: () => undefined,
     } as never,

@@ -266,7 +266,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     {
       ...envelope("gateway_started"),
       version,
-      mode: modes.mode() === "dedicated" ? "dedicated" : "guard_rail",
+      mode: modes.mode(),
       locked: true,
       boot_id: clock.bootId(),
       platform: process.platform,

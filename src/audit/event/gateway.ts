@@ -15,7 +15,8 @@ const sshCheck = {
 export const gatewayEvents = {
   gateway_started: {
     version: open.text,
-    mode: oneOf("guard_rail", "dedicated"),
+    /** Written `guard_rail` once. */
+    mode: oneOf("guard-rail", "dedicated", "guard_rail"),
     locked: open.flag,
     boot_id: optional(open.text),
     platform: optional(open.text),

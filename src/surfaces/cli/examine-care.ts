@@ -68,6 +68,9 @@ function askedRow(vault: Vault, policy: Policy, packs: readonly Pack[], wallMs: 
     grants.length === 0
       ? "every session"
       : `every session that no grant covers (${grants.map(showIdentifier).join(", ")})`;
-  const gone = policy.settings.sessionApproval ? [] : ["session_approval off, which was signed once, counts no more"];
+  const gone =
+    policy.formerSettings?.session_approval === false
+      ? ["session_approval off, which was signed once, counts no more"]
+      : [];
   return { name, state: "ok", detail: [session, ...each, ...gone].join("; "), mend: null };
 }

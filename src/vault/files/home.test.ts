@@ -158,7 +158,7 @@ test("between the two files of a change the policy holds under the vault, whoeve
 test("a policy.json edited behind our back stops every reader and every change", async () => {
   const home = await freshHome();
   const path = join(home.folder, POLICY_NAME);
-  writeFileSync(path, readFileSync(path, "utf8").replace('"session_approval": true', '"session_approval": false'));
+  writeFileSync(path, readFileSync(path, "utf8").replace('"headless_unlock": false', '"headless_unlock": true'));
   refuses(() => home.readPolicy(vault), "policy_tampered");
   await refusesLater(
     signNext(home, (current) => current),

@@ -3,7 +3,15 @@ import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { keyIdOf, RAW_KEY_BYTES } from "../keys.ts";
 import { shapeOf } from "../shape.ts";
 import { readImageKey } from "./image-key.ts";
-import type { AuditRecipient, EnrolledCaller, ImaKeyTrust, PackTrust, PolicySettings, TicketIssuer } from "./policy.ts";
+import type {
+  AuditRecipient,
+  EnrolledCaller,
+  FormerSettings,
+  ImaKeyTrust,
+  PackTrust,
+  PolicySettings,
+  TicketIssuer,
+} from "./policy.ts";
 
 /** The entries of policy.json, each read strictly. */
 export const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
@@ -16,35 +24,33 @@ const IMAGE_KEY_BYTES_MIN = 64;
 const IMAGE_KEY_BYTES_MAX = 2_048;
 export const shape = shapeOf("policy_malformed", "policy.json");
 
-export function settingsPage(settings: PolicySettings): JsonObject {
+export function settingsPage(settings: PolicySettings, former: FormerSettings | null): JsonObject {
   return {
-    mode: settings.mode,
-    session_approval: settings.sessionApproval,
-    watch_pin: settings.watchPin,
+    ...former,
     headless_unlock: settings.headlessUnlock,
-    loopback_agents: settings.loopbackAgents,
     callbacks: callbacksPage(settings.callbacks),
-    webhooks: settings.webhooks,
   };
 }
 
 export function readSettings(value: JsonValue, where: string): PolicySettings {
-  const settings = shape.members(value, where, [
-    "mode",
-    "session_approval",
-    "watch_pin",
-    "headless_unlock",
-    "loopback_agents",
-    "callbacks",
-    "webhooks",
-  ]);
+  const settings = shape.members(value, where, ["headless_unlock", "callbacks"], FORMER);
+  return {
+    headlessUnlock: shape.flag(settings.headless_unlock, `${where}/headless_unlock`),
+    callbacks: readCallbacks(settings.callbacks, `${where}/callbacks`),
+  };
+}
+
+const FORMER = ["mode", "session_approval", "watch_pin", "loopback_agents", "webhooks"] as const;
+
+/** All of them or none: there was no policy with some. */
+export function readFormerSettings(value: JsonValue, where: string): FormerSettings | null {
+  const settings = shape.members(value, where, ["headless_unlock", "callbacks"], FORMER);
+  if (FORMER.every((name) => settings[name] === undefined)) return null;
   return {
     mode: shape.oneOf(settings.mode, `${where}/mode`, ["guard_rail", "dedicated"]),
-    sessionApproval: shape.flag(settings.session_approval, `${where}/session_approval`),
-    watchPin: shape.flag(settings.watch_pin, `${where}/watch_pin`),
-    headlessUnlock: shape.flag(settings.headless_unlock, `${where}/headless_unlock`),
-    loopbackAgents: shape.flag(settings.loopback_agents, `${where}/loopback_agents`),
-    callbacks: readCallbacks(settings.callbacks, `${where}/callbacks`),
+    session_approval: shape.flag(settings.session_approval, `${where}/session_approval`),
+    watch_pin: shape.flag(settings.watch_pin, `${where}/watch_pin`),
+    loopback_agents: shape.flag(settings.loopback_agents, `${where}/loopback_agents`),
     webhooks: shape.flag(settings.webhooks, `${where}/webhooks`),
   };
 }

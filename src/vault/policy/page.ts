@@ -8,6 +8,7 @@ import { ceilingsPage, readCeilings } from "./ceiling-entries.ts";
 import { passkeyPage, readPasskey, readRules, rulesPage } from "./decision-entries.ts";
 import {
   readCaller,
+  readFormerSettings,
   readImaKey,
   readIssuer,
   readLabel,
@@ -90,7 +91,7 @@ export function policyPage(content: PolicyContent): JsonObject {
       issuer,
       public_key: publicKey.toString("base64url"),
     })),
-    settings: settingsPage(content.settings),
+    settings: settingsPage(content.settings, content.formerSettings),
     ...(content.sigstore === null ? {} : { sigstore: sigstorePage(content.sigstore) }),
     ...(content.imaKeys.length === 0
       ? {}
@@ -129,6 +130,7 @@ export function readPolicyPage(page: string): { readonly content: PolicyContent;
       auditRecipients: sortedList(policy.audit_recipients, "/audit_recipients", readRecipient, ({ keyId }) => keyId),
       ticketIssuers: sortedList(policy.ticket_issuers, "/ticket_issuers", readIssuer, ({ issuer }) => issuer),
       settings: readSettings(policy.settings, "/settings"),
+      formerSettings: readFormerSettings(policy.settings, "/settings"),
       sigstore: policy.sigstore === undefined ? null : readSigstore(policy.sigstore, "/sigstore"),
       ticketServices: laterList(policy.ticket_services, "/ticket_services", readService, ({ system }) => system),
       formerPacks: laterList(policy.former_packs, "/former_packs", readPack, ({ pack }) => pack),
@@ -146,9 +148,9 @@ export function readPolicyPage(page: string): { readonly content: PolicyContent;
 }
 
 /** The order that the page asks for. */
-export function sortPolicy<Content extends Omit<PolicyContent, "vaultId" | "version" | "signedAt" | "signedBy">>(
-  content: Content,
-): Content {
+export function sortPolicy<
+  Content extends Omit<PolicyContent, "vaultId" | "version" | "signedAt" | "signedBy" | "formerSettings">,
+>(content: Content): Content {
   return {
     ...content,
     packs: sortBy(content.packs, ({ pack }) => pack),

@@ -3,10 +3,12 @@ import { generateKeyPairSync } from "node:crypto";
 
 import { test } from "node:test";
 import fc from "fast-check";
-import { type Digest, digestText } from "../../kernel/canonical-json.ts";
+import { canonicalJson, type Digest, digestText } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
+import type { JsonValue } from "../../kernel/json.ts";
 import { unlockOperator } from "../operator.ts";
 import { addOperator, removeOperator } from "../operator-change.ts";
+import { filePage } from "../shape.ts";
 import { edited, founding, ports, refuses, secret } from "../testing/fixture.ts";
 import { firstPolicy, recipientOf } from "./change.ts";
 import {
@@ -96,28 +98,37 @@ test("a policy that says nothing new has the page that it had before there were 
 });
 
 test("every setting that lowers protection is named when it does", () => {
-  const all = {
-    mode: "dedicated",
-    sessionApproval: false,
-    watchPin: false,
-    headlessUnlock: true,
-    loopbackAgents: true,
-    callbacks: "network",
-    webhooks: true,
-  } as const;
+  const all = { headlessUnlock: true, callbacks: "network" } as const;
   assert.deepEqual(loweredSettings(all), ["headlessUnlock", "callbacks"]);
   assert.deepEqual(sign({ ...draft, settings: all }).settings, all);
+});
+
+test("settings of before are read with the signature over them, and signed no more", () => {
+  const former = {
+    mode: "dedicated",
+    session_approval: false,
+    watch_pin: false,
+    loopback_agents: true,
+    webhooks: true,
+  } as const;
+  const { signature: _, ...members } = JSON.parse(page) as Record<string, JsonValue>;
+  const older = { ...members, settings: { ...(members["settings"] as object), ...former } };
+  const signature = operator.approver.sign(Buffer.from(`gw policy v1\0${canonicalJson(older)}`));
+  const kept = filePage({ ...older, signature: signature.toString("base64url") });
+  const read = parsePolicy(kept, vault);
+  assert.deepEqual([read.formerSettings, read.settings], [former, SAFE_SETTINGS]);
+  assert.equal(policyText(read), kept);
+  const next = sign(read, read);
+  assert.equal(next.formerSettings, null);
+  assert.deepEqual(Object.keys(JSON.parse(policyText(next)).settings), ["callbacks", "headless_unlock"]);
 });
 
 const edits: Readonly<Record<string, (value: Record<string, unknown>) => void>> = {
   "trusts another pack": (value) => {
     value["packs"] = [{ pack: "evil", digest: digestText("evil") }];
   },
-  "turns session approval off": (value) => {
-    value["settings"] = { ...(value["settings"] as object), session_approval: false };
-  },
-  "claims dedicated mode": (value) => {
-    value["settings"] = { ...(value["settings"] as object), mode: "dedicated" };
+  "lets a key file open it": (value) => {
+    value["settings"] = { ...(value["settings"] as object), headless_unlock: true };
   },
   "drops an each-use mark": (value) => {
     value["each_use"] = [];
@@ -183,7 +194,10 @@ const malformed: Readonly<Record<string, string>> = {
     value["settings"] = { ...(value["settings"] as object), root: true };
   }),
   "lacks a setting": edited(page, (value) => {
-    value["settings"] = { mode: "guard_rail" };
+    value["settings"] = { callbacks: false };
+  }),
+  "has some of the settings of before": edited(page, (value) => {
+    value["settings"] = { ...(value["settings"] as object), watch_pin: true };
   }),
   "names one pack twice": edited(page, (value) => {
     value["packs"] = [...(value["packs"] as object[]), ...(value["packs"] as object[])];
@@ -273,13 +287,8 @@ test("a policy of a removed operator is in force no longer", async () => {
 
 test("the safe settings are the strict ones", () => {
   assert.deepEqual(SAFE_SETTINGS, {
-    mode: "guard_rail",
-    sessionApproval: true,
-    watchPin: true,
     headlessUnlock: false,
-    loopbackAgents: false,
     callbacks: "off",
-    webhooks: false,
   });
 });
 

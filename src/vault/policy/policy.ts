@@ -33,6 +33,8 @@ export interface PolicyContent {
   /** Decisions made ahead. */
   readonly grants: readonly Grant[];
   readonly settings: PolicySettings;
+  /** Null in whatever is signed today. */
+  readonly formerSettings: FormerSettings | null;
   /** What no run passes, where it is narrower or wider than the standard. */
   readonly ceilings: PolicyCeilings;
   /** Packs whose provider this home reaches elsewhere than they say. */
@@ -162,46 +164,34 @@ export interface ImaKeyTrust {
 
 /** Every setting that can lower protection. The safe value of each is in `SAFE_SETTINGS`. */
 export interface PolicySettings {
-  readonly mode: "guard_rail" | "dedicated";
-  /** Reserved: off once let every caller begin a session. Nothing acts on it; a grant bounds whom, what and how long. */
-  readonly sessionApproval: boolean;
-  /** Reserved: nothing acts on it, and `gw watch` always asks its PIN in guard-rail mode. */
-  readonly watchPin: boolean;
   /** On: a key file or systemd credential may open the service compartment at start. */
   readonly headlessUnlock: boolean;
-  /** Reserved: no listener of that kind exists. */
-  readonly loopbackAgents: boolean;
   /** Where the callback listener may be opened: nowhere, on a loopback address, or on any address of this machine. */
   readonly callbacks: "off" | "loopback" | "network";
-  /** Reserved: `webhooks` of the policy itself says who is told what. */
+}
+
+/** What stood among the settings once and has no effect: read so that the signature over it still holds, signed no more. */
+export interface FormerSettings {
+  readonly mode: "guard_rail" | "dedicated";
+  /** Off let every caller begin a session. A grant bounds whom, what and how long. */
+  readonly session_approval: boolean;
+  readonly watch_pin: boolean;
+  readonly loopback_agents: boolean;
   readonly webhooks: boolean;
 }
 
 export const SAFE_SETTINGS: PolicySettings = {
-  mode: "guard_rail",
-  sessionApproval: true,
-  watchPin: true,
   headlessUnlock: false,
-  loopbackAgents: false,
   callbacks: "off",
-  webhooks: false,
 };
 
 /** A policy whose signature holds for this vault. Only `verify.ts` makes one. */
 export type Policy = Brand<PolicyContent & { readonly signature: Buffer; readonly digest: Digest }, "Policy">;
 
-/** Stand in the signed format, and have no effect. */
-const WITHOUT_EFFECT: ReadonlySet<keyof PolicySettings> = new Set([
-  "sessionApproval",
-  "watchPin",
-  "loopbackAgents",
-  "webhooks",
-]);
-
-/** The settings that stand lower than they could, for cards, status and the threat model. Mode is said apart. */
+/** The settings that stand lower than they could, for cards, status and the threat model. */
 export function loweredSettings(settings: PolicySettings): readonly (keyof PolicySettings)[] {
   const names = Object.keys(SAFE_SETTINGS) as (keyof PolicySettings)[];
-  return names.filter((name) => name !== "mode" && !WITHOUT_EFFECT.has(name) && settings[name] !== SAFE_SETTINGS[name]);
+  return names.filter((name) => settings[name] !== SAFE_SETTINGS[name]);
 }
 
 export function isPackTrusted(policy: PolicyContent, pack: string, digest: Digest): boolean {

@@ -19,7 +19,9 @@ export interface PolicySigner {
   readonly approver: { sign(bytes: Buffer): Buffer };
 }
 
-export type PolicyDraft = Omit<PolicyContent, "vaultId" | "version" | "signedAt" | "signedBy">;
+type SignedAnew = "vaultId" | "version" | "signedAt" | "signedBy" | "formerSettings";
+
+export type PolicyDraft = Omit<PolicyContent, SignedAnew>;
 
 export interface RememberedPolicy {
   readonly version: number;
@@ -48,6 +50,7 @@ export function signPolicy(
 ): Policy {
   const content: PolicyContent = {
     ...sortPolicy(draft),
+    formerSettings: null,
     vaultId: signer.vaultId,
     version: Math.max(previous?.version ?? 0, seen) + 1,
     signedAt: isoTime(clock.wallMs()),

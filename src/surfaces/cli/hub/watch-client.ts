@@ -82,7 +82,7 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
 
   return {
     // A machine of its own is no gateway for all users: a decision asks for the PIN.
-    status: () => Promise.resolve({ mode: "guard_rail", locked: false, uid: -1 }),
+    status: () => Promise.resolve({ mode: "guard-rail", locked: false, uid: -1 }),
     approvals: async () => (await look()).map(shownOn),
     async *watch(signal) {
       const told = new Map<string, string>();

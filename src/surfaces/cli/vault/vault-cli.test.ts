@@ -20,6 +20,7 @@ import { openHome } from "../../../vault/files/home.ts";
 import { readKeyFile } from "../../../vault/files/key-file.ts";
 import { openService } from "../../../vault/lend.ts";
 import { unlockOperator } from "../../../vault/operator.ts";
+import { loweredSettings } from "../../../vault/policy/policy.ts";
 import type { CliIo } from "../io.ts";
 import { runCredentialList } from "./credential-list.ts";
 import {
@@ -106,7 +107,7 @@ async function lentFrom(home: string, label: string): Promise<string> {
   return openService(vault, operator.serviceKey).lendHttp(label, ORIGIN).headerValue.use(String);
 }
 
-test("gw init makes a private home with one operator and a signed policy in guard-rail mode", async () => {
+test("gw init makes a private home with one operator and a signed policy that lowers nothing", async () => {
   const { home } = freshHome();
   assert.equal(statSync(home).mode & 0o777, 0o700);
   const opened = openHome(home, random);
@@ -115,7 +116,7 @@ test("gw init makes a private home with one operator and a signed policy in guar
     vault.operators.map(({ name }) => name),
     ["ada"],
   );
-  assert.equal(opened.readPolicy(vault).settings.mode, "guard_rail");
+  assert.deepEqual(loweredSettings(opened.readPolicy(vault).settings), []);
   assert.equal(changes[0]?.what, "vault_created");
 });
 
@@ -128,7 +129,7 @@ test("gw init offers a generated passphrase, shows it once and wants it typed", 
   assert.ok(!made.printed.join("\n").includes(shown));
   const opened = openHome(home, random);
   assert.equal((await unlockOperator(opened.readVault(), "ada", Secret.fromText(shown))).name, "ada");
-  assert.equal(opened.readPolicy(opened.readVault()).settings.mode, "guard_rail");
+  assert.equal(opened.readPolicy(opened.readVault()).version, 1);
 });
 
 const badInits: Readonly<Record<string, [Parameters<typeof paper>[0], string]>> = {
