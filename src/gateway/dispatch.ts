@@ -1,39 +1,26 @@
 import type { NewEvent } from "../audit/event.ts";
-import type { DecisionStatement, Verified } from "../conventions/approval/decision.ts";
-import { type ReasonToAsk, reasonOf } from "../conventions/approval/reason.ts";
-import type { CallFacts } from "../conventions/grant/cover.ts";
-import type { Grant } from "../conventions/grant/grant.ts";
 import { type CallResult, heldBytes } from "../conventions/outcome/result.ts";
-import { narrowScope, type Scope } from "../conventions/scope/scope.ts";
 import { isoTime } from "../kernel/clock.ts";
 import { Denied } from "../kernel/failure.ts";
-import type { ApprovalId, CallId } from "../kernel/ids.ts";
-import type { JsonObject } from "../kernel/json.ts";
-import { type Authorization, authorizedByCard, authorizedByGrant, authorizedBySession } from "./approval/authorize.ts";
-import { allowedBy, type CallAsked, writeQuestion } from "./approval/cards.ts";
-import { needsPerson } from "./approval/demand.ts";
+import type { CallId } from "../kernel/ids.ts";
 import { keyOf, openClaim } from "./attempt/claim.ts";
 import { confirmTicket } from "./attempt/confirm-ticket.ts";
 import { isTold } from "./attempt/events.ts";
 import { decideRepeatOf, type RepeatAsked } from "./attempt/repeat-of.ts";
 import type { Claim, Sending } from "./attempt/sending.ts";
+import { authorizeCall, plannedOf } from "./authorize-call.ts";
 import { type Core, requireSpace } from "./core.ts";
 import { endUnseen } from "./operation/begin-operation.ts";
-import { requireCredential, requireFit, requireLiveCaller, requireScope, requireStanding } from "./outbound/admit.ts";
-import { coveringGrant, requireGrant } from "./outbound/grants.ts";
-import { reasonsToAsk, targetOf } from "./outbound/outbound.ts";
+import { requireCredential, requireFit, requireLiveCaller, requireScope } from "./outbound/admit.ts";
 import { sendOf } from "./outbound/request.ts";
 import { perform } from "./perform.ts";
 import type { LiveCaller } from "./ports.ts";
 import { type CallRequest, type Prepared, prepare, reachable } from "./prepare.ts";
 import type { DenialRecorder } from "./record/denials.ts";
 import { lookAtTarget } from "./rollback/stale.ts";
-import { joinAsDescendant } from "./run/descendants.ts";
-import type { Call, Run, Session } from "./run/run.ts";
-import { mergeIntoAdmission, requestSession } from "./run/sessions.ts";
-import { lackedBy, widen } from "./run/widen.ts";
+import type { Call, Run } from "./run/run.ts";
 import { callCancelled, unlessTakenBack } from "./take-back.ts";
-import { type CallTicket, findTicket, lookupNotes, ticketUsed } from "./ticket/ticket.ts";
+import { findTicket, ticketUsed } from "./ticket/ticket.ts";
 
 export type { CallRequest };
 
@@ -114,7 +101,7 @@ async function dispatch(
   requireFit(core, run, outbound);
   const key = outbound.sideEffect ? keyOf(outbound, prepared.intent) : null;
   const repeat = (): RepeatAsked | null => (key === null ? null : decideRepeatOf(core, key, request.repeatOf));
-  const asking = authorize(core, caller, run, prepared, credential.eachUse, found, call, repeat);
+  const asking = authorizeCall(core, caller, run, prepared, credential.eachUse, found, call, repeat);
   const { session, authorization, ticket, despite } = await unlessTakenBack(call, asking);
   // Whether caller, session and run still stand after the wait is asked by every attempt, right before it reserves.
   requireScope(session.scope, outbound);
@@ -190,235 +177,4 @@ function prepareOrRefuse(
   } catch (refused) {
     return { refused };
   }
-}
-
-type Decision = Verified<DecisionStatement>;
-
-interface Authorized {
-  readonly session: Session;
-  readonly authorization: Authorization;
-  readonly ticket: CallTicket;
-  readonly despite?: ReadonlySet<string>;
-}
-
-/** Step 6: the session's approval, and this call's own where it needs one; one card serves both where it can. */
-async function authorize(
-  core: Core,
-  caller: LiveCaller,
-  run: Run,
-  prepared: Prepared,
-  eachUse: boolean,
-  found: CallTicket,
-  call: Call,
-  repeat: () => RepeatAsked | null,
-): Promise<Authorized> {
-  // Whoever is approved already learns at once what is open; anybody else first has to be let in.
-  const standing = run.sessions.has(caller.key);
-  const asks = standing ? repeat() : null;
-  // Whether a run may begin is not to hang on a ticket for one of its calls: that one has a card of its own.
-  if (found.kind !== "missing" && asks === null && !isOpen(repeat)) {
-    const reasons = reasonsOf(prepared, eachUse, true, found);
-    const asked = questionOf(core, prepared, reasons, found, call);
-    const merged = mayOpen(run, caller)
-      ? openByCall(core, run, caller, asked)
-      : reasons.length === 0
-        ? null
-        : mergeIntoAdmission(core, run, caller, asked);
-    if (merged !== null) {
-      call.approvalId = run.admission?.approvalId ?? null;
-      const authorization = authorizedByCard(await merged);
-      return { session: await joinSession(core, caller, run), authorization, ticket: found };
-    }
-  }
-  const session = await joinSession(core, caller, run);
-  const lacks = () => (run.asksAsItGoes ? lackedBy(session, prepared.outbound, prepared.way) : []);
-  await behindOthers(run, lacks);
-  const lacked = lacks();
-  const again = standing ? asks : repeat();
-  // It may have come with the approval of the session.
-  const ticket = found.kind === "missing" ? findTicket(core, run, prepared.outbound, plannedOf(prepared)) : found;
-  const held = again === null ? prepared : withRepeat(prepared, again);
-  const reasons = reasonsOf(held, eachUse, session.approvalId !== null, ticket);
-  // A second one although the first is open is a person's decision, whatever was granted before.
-  const grant = again === null ? requireGrant(core, session) : null;
-  if (grant === null && reasons.length === 0 && lacked.length === 0)
-    return { session, authorization: authorizedBySession(session), ticket };
-  const covered = grant === null ? null : await coverByGrant(core, grant, session, prepared, reasons);
-  if (covered !== null && "grant" in covered) {
-    if (lacked.length > 0)
-      await widen(core, run, session, lacked, { approvalId: null, by: `grant ${covered.grant.name}` });
-    return { session, authorization: authorizedByGrant(covered.grant), ticket };
-  }
-  // Another call may have been asked about while the grants were read.
-  if (lacked.some(({ action }) => run.widening.has(action)))
-    return authorize(core, caller, run, prepared, eachUse, found, call, repeat);
-  // Nor is anybody asked for a call that was taken back during one of these waits.
-  if (!call.wanted) throw callCancelled();
-  const asked = questionOf(core, held, covered === null ? reasons : [covered.beyond, ...reasons], ticket, call);
-  const [mode, scope] =
-    lacked.length === 0 ? (["each_use", null] as const) : (["access", { ...session.scope, actions: lacked }] as const);
-  const ask = core.desk.ask(writeQuestion(core, { mode, run, caller, scope, call: asked }));
-  call.approvalId = ask.approvalId;
-  const decision = await (scope === null ? ask.answer : widenedBy(core, run, session, scope, call, ask));
-  // What the session has is held to it elsewhere; this is for the call that was asked about by itself.
-  if (scope === null) requireScope(narrowScope(session.scope, decision.statement.narrow), prepared.outbound);
-  const authorization = authorizedByCard(decision);
-  return { session, authorization, ticket, ...(again === null ? {} : { despite: again.despite }) };
-}
-
-/**
- * Whatever a person says of an action to the first call that needs it holds for those that came meanwhile. Where that
- * call was taken back nothing was said, and the next one is asked about.
- */
-async function behindOthers(run: Run, lacks: () => readonly { readonly action: string }[]): Promise<void> {
-  for (;;) {
-    const ahead = lacks().flatMap(({ action }) => run.widening.get(action) ?? [])[0];
-    if (ahead === undefined) return;
-    await ahead.answer.catch((error: unknown) => {
-      if (ahead.call.wanted) throw error;
-    });
-  }
-}
-
-/** A yes to a call that its session has no action for adds the action, or what of it the person left. */
-function widenedBy(
-  core: Core,
-  run: Run,
-  session: Session,
-  scope: Scope,
-  call: Call,
-  { approvalId, answer }: { readonly approvalId: ApprovalId; readonly answer: Promise<Decision> },
-): Promise<Decision> {
-  const widening = answer.then(async (decision) => {
-    requireStanding(core, run, session);
-    const { narrow, operator } = decision.statement;
-    const more = narrowScope(scope, narrow).actions;
-    if (more.length > 0) await widen(core, run, session, more, { approvalId, by: operator });
-    return decision;
-  });
-  for (const { action } of scope.actions) {
-    run.widening.set(action, { call, answer: widening });
-    const done = () => void run.widening.delete(action);
-    widening.then(done, done);
-  }
-  return widening;
-}
-
-/** Which grant lets it pass, or why a person is asked although one stands; policy may have come to demand one since. */
-function coverByGrant(
-  core: Core,
-  grant: Grant,
-  session: Session,
-  prepared: Prepared,
-  reasons: readonly ReasonToAsk[],
-): ReturnType<typeof coveringGrant> {
-  if (needsPerson(core, [allowedBy(prepared.outbound)])) {
-    const words = "policy demands a person's own yes to it, which no grant can give";
-    return Promise.resolve({ beyond: { kind: "other", words } });
-  }
-  return coveringGrant(core, grant, session, coveredFacts(prepared, reasons));
-}
-
-/** Whether this call is the one that its run waits for before anybody is asked. */
-function mayOpen({ opensWithCall, state, admission, ownerKey }: Run, caller: LiveCaller): boolean {
-  return opensWithCall && state === "pending" && admission === null && ownerKey === caller.key;
-}
-
-/** Asks about the session and its first call on one card; null where signed policy lets the session begin without one. */
-function openByCall(core: Core, run: Run, caller: LiveCaller, asked: CallAsked): Promise<Decision> | null {
-  run.admission = requestSession(core, run, caller, "session", asked);
-  return run.admission.decision ?? null;
-}
-
-/** Whether something stands in the way of it, or somebody says so. */
-function isOpen(repeat: () => RepeatAsked | null): boolean {
-  try {
-    return repeat() !== null;
-  } catch (error) {
-    if (error instanceof Denied) return true;
-    throw error;
-  }
-}
-
-/** The card says what is open before anything else. */
-function withRepeat(prepared: Prepared, { because, notes, sameAs }: RepeatAsked): Prepared {
-  const { card } = prepared;
-  const asked = {
-    ...card,
-    notes: [...notes, ...(card.notes ?? [])],
-    sameAs: `${card.sameAs ?? prepared.outbound.requestDigest} ${sameAs}`,
-  };
-  return { ...prepared, because: [...because, ...prepared.because], card: asked };
-}
-
-/** Why a person is asked about this very call, whatever was approved before. */
-function reasonsOf(
-  { outbound, because }: Prepared,
-  eachUse: boolean,
-  standing: boolean,
-  ticket: CallTicket,
-): readonly ReasonToAsk[] {
-  const missing = ticket.kind === "missing" ? ["it needs a ticket, and none is attached to this run"] : [];
-  return [
-    ...reasonsToAsk(outbound.definition.action, eachUse, standing),
-    ...[...because, ...missing].map((words) => ({ kind: "other", words }) as const),
-  ];
-}
-
-/** What a grant is held against. Carrying out a plan is a thing of its own: a grant covers it where it says so. */
-function coveredFacts({ outbound, way }: Prepared, reasons: readonly ReasonToAsk[]): CallFacts {
-  const { action, definition, input, credential } = outbound;
-  const plan = way.kind === "execute" ? [reasonOf("plan")] : [];
-  return { action, effect: definition.action.effect, input, credential, because: [...reasons, ...plan] };
-}
-
-function questionOf(
-  core: Pick<Core, "tickets" | "tokens">,
-  { outbound, card }: Prepared,
-  reasons: readonly ReasonToAsk[],
-  ticket: CallTicket,
-  call: Call,
-): CallAsked {
-  const missing = ticket.kind === "missing";
-  return {
-    callId: call.id as CallId,
-    outbound,
-    target: targetOf(outbound),
-    ...card,
-    because: reasons.map(({ words }) => words),
-    notes: [...(card.notes ?? []), ...lookupNotes(core, ticket), ...tokenNotes(core, outbound)],
-    ...(ticket.kind === "held" ? { ticket: ticket.use.evidence } : {}),
-    ...(missing ? { ticketEntry: ticket.entry } : {}),
-  };
-}
-
-function tokenNotes({ tokens }: Pick<Core, "tokens">, outbound: Prepared["outbound"]): readonly string[] {
-  const said = tokens.say(outbound);
-  return said === null ? [] : [said];
-}
-
-/** What the plan that the call carries out was asked for. */
-function plannedOf({ card }: Prepared): JsonObject | undefined {
-  return card.plan?.arguments;
-}
-
-/** The caller's session of this run: it stands, is being asked for, or is asked for now. */
-async function joinSession(core: Core, caller: LiveCaller, run: Run): Promise<Session> {
-  const standing = run.sessions.get(caller.key);
-  if (standing !== undefined) return standing;
-  if (run.state === "ended") throw runEnded(run);
-  return core.waiting.during(caller.uid, () => askedFor(core, caller, run));
-}
-
-function askedFor(core: Core, caller: LiveCaller, run: Run): Promise<Session> {
-  if (run.admission?.callerKey === caller.key) return run.admission.session;
-  if (run.kin !== null && caller.key !== run.ownerKey) return joinAsDescendant(core, run, run.kin, caller);
-  run.admission = requestSession(core, run, caller, mayOpen(run, caller) ? "session" : "join", null);
-  return run.admission.session;
-}
-
-/** A call that comes just after the answer to its session hears that answer too. */
-function runEnded({ refusal, endReason }: Run): Denied {
-  if (refusal !== null) return new Denied(refusal.code, refusal.message);
-  return new Denied("run_ended", `The run ended (${endReason ?? "no reason kept"}).`);
 }
