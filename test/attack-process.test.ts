@@ -36,7 +36,7 @@ describe("a process is known by what the system says of it", asUser, () => {
     home = await new Home(makeFolder()).init();
     await home.addCredential("demo-token", provider.origin);
     await home.trustPack("demo", demoPack(provider.origin));
-    gateway = await home.up();
+    gateway = await home.upByHand();
     plane = openPlane(home.agentSocket);
   });
 

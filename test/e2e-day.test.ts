@@ -31,7 +31,7 @@ describe("a day: an agent asks, a person decides, the gateway acts, the log prov
     home = await new Home(makeFolder()).init();
     await home.addCredential("demo-token", provider.origin);
     await home.trustPack("demo", demoPack(provider.origin));
-    gateway = await home.up();
+    gateway = await home.upByHand();
   });
 
   after(async () => {

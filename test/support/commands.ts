@@ -64,7 +64,7 @@ function startPlayer(
 ): Player {
   const program = join(import.meta.dirname, "..", "fixtures", "commands.mjs");
   const node = [process.execPath, "--disable-sigusr1", "--disable-warning=ExperimentalWarning"];
-  const [command = "", ...args] = [...prefix, ...node, program, mainOf(gw)];
+  const [command = "", ...args] = [...prefix, ...node, program, programOf(gw, "gw")];
   const child = spawn(command, args, {
     detached: true,
     stdio: ["ignore", "ignore", "inherit", "ipc"],
@@ -99,9 +99,9 @@ function startPlayer(
   return player;
 }
 
-/** The file that the launcher would start. */
-function mainOf(gw: string): string {
+/** The file that the launcher starts, or a program starts that it started. */
+export function programOf(gw: string, name: "gw" | "gateway"): string {
   const root = dirname(dirname(realpathSync(gw)));
-  const source = join(root, "src", "programs", "gw.ts");
-  return existsSync(source) ? source : join(root, "dist", "programs", "gw.js");
+  const source = join(root, "src", "programs", `${name}.ts`);
+  return existsSync(source) ? source : join(root, "dist", "programs", `${name}.js`);
 }

@@ -7,7 +7,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
-import { playCommand, sharesProcess } from "./commands.ts";
+import { playCommand, programOf, sharesProcess } from "./commands.ts";
+import { whole } from "./whole.ts";
 
 /**
  * A home in a folder of its own, the real programs as child processes, and plain HTTP on their sockets. Nothing of the
@@ -293,17 +294,41 @@ export class Home {
     await this.must(["pack", "trust", name, ...reviews]);
   }
 
-  /** Starts the gateway and waits until it has said that it is up. */
+  /**
+   * Starts the gateway and unlocks it, as a machine does whose service it is: half the work of `gw up`, which is that of a person at a
+   * terminal and is what runs where it is given something, or in a campaign that is played whole.
+   */
   async up(extra: readonly string[] = [], prefix: readonly string[] = []): Promise<Gateway> {
+    if (whole || extra.length > 0 || prefix.length > 0) return this.upByHand(extra, prefix);
+    const flags = ["--disable-sigusr1", "--clear-free-memory", "--disable-warning=ExperimentalWarning"];
+    const command = [process.execPath, ...flags, programOf(GW, "gateway"), this.folder];
+    const running = start(command, { env: this.environment(), as: this.owner });
+    await this.#isUp(running, /^ready /m);
+    const { pid, trouble } = await this.status();
+    const gateway = { ...running, pid: Number(pid) };
+    // What is in other trouble `gw up` does not unlock either.
+    if (trouble !== null && !/rolled_back|forked/.test(JSON.stringify(trouble))) return gateway;
+    const unlocked = await this.operator(["unlock", "--first"]);
+    if (unlocked.code === 0) return gateway;
+    await running.end("SIGTERM");
+    return assert.fail(`gw unlock: ${unlocked.err}${unlocked.out}`);
+  }
+
+  /** `gw up` at a terminal, until it has said that it is up: two processes, the command's and the gateway's. */
+  async upByHand(extra: readonly string[] = [], prefix: readonly string[] = []): Promise<Gateway> {
     const command = [...prefix, GW, "up", "--home", this.folder, "--passphrase-file", this.passphraseFile, ...extra];
     const running = start(command, { env: this.environment(), as: this.owner });
+    await this.#isUp(running, /Approve with/);
+    return { ...running, pid: Number((await this.status())["pid"]) };
+  }
+
+  async #isUp(running: Started, says: RegExp): Promise<void> {
     const isUp = (): boolean => {
-      if (running.out().includes("Approve with")) return true;
-      if (running.child.exitCode !== null) assert.fail(`gw up ended: ${running.err()}${running.out()}`);
+      if (says.test(running.out())) return true;
+      if (running.child.exitCode !== null) assert.fail(`the gateway ended: ${running.err()}${running.out()}`);
       return false;
     };
     await until("the gateway is up", isUp, 120_000);
-    return { ...running, pid: Number((await this.status())["pid"]) };
   }
 
   async status(): Promise<Members> {
