@@ -154,6 +154,8 @@ real(
     await web2.must(["credential", "lend", "web1-token", "--gateway", "web1", "--gateway", "web2"]);
     const now = await call(web2, "own.thing.get", { id: "1" });
     assert.equal(now["outcome"], "success", JSON.stringify(now));
+    // What is signed next is signed on the other host: after this, not beside it.
+    await same();
     // A refresh token, which its provider may replace with every use, waits until an operator began with it.
     const app = ["--kind", "oauth2", "--grant", "refresh_token", "--client-id", "acme", "--client-auth", "none"];
     const places = ["--token-endpoint", `${provider.origin}/token`, "--origin", provider.origin];

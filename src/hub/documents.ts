@@ -31,7 +31,10 @@ export interface DocumentParts {
   here(): readonly CheckedDocument[];
   /** Undefined for what no operator of this vault signed. */
   check(kind: DocumentKind, text: string, vault: CheckedDocument | null): CheckedDocument | undefined;
-  /** Puts them in force; Denied as a changed file would be. False, and nothing is changed, where one of them needs the other that is not there. */
+  /**
+   * Puts them in force, or what an operator signed here meanwhile: then they are looked at again. Denied as a changed file would be.
+   * False, and nothing is changed, where one of them needs the other that is not there.
+   */
   take(found: readonly CheckedDocument[]): Promise<boolean>;
   /** Digests of packs that the policy in force names and this host does not have. */
   packsWanted(): readonly string[];

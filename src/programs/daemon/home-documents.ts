@@ -10,7 +10,7 @@ import type { Vault } from "../../vault/vault.ts";
 import { parseVault, vaultPage } from "../../vault/verify.ts";
 import { removePacks, writePack } from "./custody.ts";
 import { findTrustedBytes } from "./packs.ts";
-import type { Trust } from "./trust.ts";
+import { judgeTrust, readTrust, type Trust } from "./trust.ts";
 import type { OpenCompartment } from "./unlocked.ts";
 
 /** The signed files of this home, as what all hosts of its vault share. */
@@ -48,7 +48,10 @@ export function createHomeDocuments({ home, packsFolder, state, random, reload }
       const text = (kind: CheckedDocument["kind"]) => found.find((one) => one.kind === kind)?.text;
       const before = state.trust.policy;
       let policy: Policy | null = null;
+      let ahead = false;
       await home.change((current) => {
+        ahead = isAhead();
+        if (ahead) return {};
         const given = text("vault");
         const vault = given === undefined ? current : carried(parseVault(given));
         const next = text("policy");
@@ -58,6 +61,10 @@ export function createHomeDocuments({ home, packsFolder, state, random, reload }
         checkHighWater(state.high, vault, policy);
         return { ...(given === undefined ? {} : { vault }), ...(next === undefined ? {} : { policy }) };
       });
+      if (ahead) {
+        await reload();
+        return true;
+      }
       if (policy === null) return false;
       await reload();
       if (before !== null) removePacks(packsFolder, before, policy);
@@ -81,6 +88,13 @@ export function createHomeDocuments({ home, packsFolder, state, random, reload }
     },
     peers: () => state.trust.policy?.hub?.gateways ?? [],
   };
+
+  /** An operator has just signed here, and it is not in force yet: nothing is put over it, and what comes is compared with it. */
+  function isAhead(): boolean {
+    const { vault, policy } = judgeTrust(readTrust(home), state.high);
+    if (policy === null) return false;
+    return vault.manifestHash !== state.trust.vault.manifestHash || policy.digest !== state.trust.policy?.digest;
+  }
 
   /** Null where whoever signed it is no operator in the vault that comes: its own policy comes with it, or after it. */
   function staying(current: Vault, next: Vault): Policy | null {
