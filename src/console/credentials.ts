@@ -18,7 +18,7 @@ import type { VaultSession } from "../surfaces/cli/vault/session.ts";
 import type { OperatorClient } from "../surfaces/client/operator.ts";
 import type { CredentialUse } from "../surfaces/operator/answers.ts";
 import { findEntry } from "../vault/entry.ts";
-import { summariesOf } from "../vault/lend.ts";
+import { summariesOf } from "../vault/summary.ts";
 import type { CredentialKind } from "../vault/vault.ts";
 import { textOf, textOrNull } from "./http.ts";
 

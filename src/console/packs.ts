@@ -15,7 +15,7 @@ import { decidePorts } from "../surfaces/cli/upgrade/through-gateway.ts";
 import type { VaultSession } from "../surfaces/cli/vault/session.ts";
 import type { OperatorClient } from "../surfaces/client/operator.ts";
 import { makeFolder } from "../vault/files/make-folder.ts";
-import { summariesOf } from "../vault/lend.ts";
+import { summariesOf } from "../vault/summary.ts";
 import { textOf } from "./http.ts";
 
 export type PackRow = ReturnType<typeof listPackTrust>[number] & { readonly state: string };

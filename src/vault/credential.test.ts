@@ -11,7 +11,8 @@ import {
   switchCredential,
 } from "./credential.ts";
 import { httpLoan } from "./http-loan.ts";
-import { openService, summariesOf } from "./lend.ts";
+import { openService } from "./lend.ts";
+import { summariesOf } from "./summary.ts";
 import {
   bearer,
   founding,

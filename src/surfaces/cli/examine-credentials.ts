@@ -1,6 +1,6 @@
 import { defaults } from "../../kernel/defaults.ts";
 import { showBounded, showIdentifier } from "../../kernel/display.ts";
-import { type CredentialSummary, summariesOf } from "../../vault/lend.ts";
+import { type CredentialSummary, summariesOf } from "../../vault/summary.ts";
 import type { Vault } from "../../vault/vault.ts";
 import type { Finding } from "./doctor.ts";
 

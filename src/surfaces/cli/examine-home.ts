@@ -2,7 +2,7 @@ import type { Clock, Random } from "../../kernel/clock.ts";
 import { showIdentifier } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { openHome } from "../../vault/files/home.ts";
-import { summariesOf } from "../../vault/lend.ts";
+import { summariesOf } from "../../vault/summary.ts";
 import { Unreachable } from "../client/connection.ts";
 import { readStatus } from "../client/read-status.ts";
 import type { Door } from "../place/place.ts";

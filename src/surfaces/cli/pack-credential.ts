@@ -1,5 +1,5 @@
 import type { Auth, Pack, PackFinding } from "../../conventions/action/pack.ts";
-import type { CredentialSummary } from "../../vault/lend.ts";
+import type { CredentialSummary } from "../../vault/summary.ts";
 import type { CredentialKind } from "../../vault/vault.ts";
 
 /** What a vault says of a credential in the open. */

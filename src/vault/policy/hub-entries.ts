@@ -3,7 +3,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { BOX_OVERHEAD_BYTES } from "../box.ts";
 import { RAW_KEY_BYTES } from "../keys.ts";
-import type { CredentialSummary } from "../lend.ts";
+import type { CredentialSummary } from "../summary.ts";
 import { shape, sortBy, sortedList, TIME } from "./entries.ts";
 import { type HubGateway, type HubMembership, type HubPolicy, type HubRules, NO_HUB_RULES } from "./policy.ts";
 

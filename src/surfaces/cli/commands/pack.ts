@@ -52,7 +52,7 @@ export function addPackCommands(program: Command, deps: CliDeps): void {
     const [{ runPackLint }, { openHome }, { summariesOf }] = await Promise.all([
       import("../pack-lint.ts"),
       import("../../../vault/files/home.ts"),
-      import("../../../vault/lend.ts"),
+      import("../../../vault/summary.ts"),
     ]);
     const credentials = () => {
       try {

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { Denied } from "../../../kernel/failure.ts";
-import type { CredentialSummary } from "../../../vault/lend.ts";
+import type { CredentialSummary } from "../../../vault/summary.ts";
 import { answering } from "../answer.ts";
 import type { BaseOptions, OperatorOptions } from "../options.ts";
 import { whole } from "./budget-options.ts";
@@ -115,7 +115,7 @@ async function findSshCredential(
 ): Promise<CredentialSummary & { readonly publicKey: string; readonly gatewayKey: string | null }> {
   const [{ openHome }, { summariesOf }] = await Promise.all([
     import("../../../vault/files/home.ts"),
-    import("../../../vault/lend.ts"),
+    import("../../../vault/summary.ts"),
   ]);
   const opened = openHome(home, vault.random).readVault();
   const found = summariesOf(opened).find((one) => one.label === label);

@@ -1,6 +1,6 @@
 import { openHome } from "../../../vault/files/home.ts";
-import { type CredentialSummary, summariesOf } from "../../../vault/lend.ts";
 import { sourcePage } from "../../../vault/source/source.ts";
+import { type CredentialSummary, summariesOf } from "../../../vault/summary.ts";
 import { exchangeMember } from "../../../vault/token/exchange.ts";
 import type { CredentialUse } from "../../operator/answers.ts";
 import { answering } from "../answer.ts";
