@@ -35,6 +35,7 @@ function standIn(name: string, connect: () => Promise<HubConnection>) {
     waiting: () => cards,
     readers: () => [{ keyId, readingKey: rawPublicOf("x25519", operator.reading.publicKey) }],
     follow: () => Promise.resolve(),
+    takePolicy: () => Promise.reject(new Error("nobody signs a policy here")),
     take(body) {
       verifyStatement(JSON.parse(body) as never, VAULT_ID, operatorKeys);
       return Promise.resolve("ended");

@@ -85,9 +85,10 @@ interface StatementRow {
 }
 
 /** What the gateway says to a statement that the administrator put there. */
-async function answerTo(body: string): Promise<string> {
+async function answerTo(body: string, kind = "order"): Promise<string> {
   const id = `hst_${generateKeyPairSync("ed25519").publicKey.export({ format: "der", type: "spki" }).toString("hex")}`;
-  await cluster.sql("insert into gw_hub.statements (id, gateway, body) values ($1, 'web1', $2)", [id, body]);
+  const row = [id, body, kind];
+  await cluster.sql("insert into gw_hub.statements (id, gateway, body, kind) values ($1, 'web1', $2, $3)", row);
   await cluster.sql("notify gw_hub");
   const answer = await until("it is answered", async () => {
     const [row] = await cluster.sql<StatementRow>("select answer from gw_hub.statements where id = $1", [id]);
@@ -188,6 +189,40 @@ real("a no from another machine is as good as one from here, and comes once", as
   });
   const again = await desk.operator(["approve", id, ...hub()]);
   assert.equal(codeOf(again), "not_found", again.err);
+});
+
+real("a grant is signed and removed from a machine without a gateway, and every gateway has it by then", async () => {
+  const lastDay = new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10);
+  const add = (name: string) => {
+    const words = ["--caller", "uid:40404", "--actions", "demo.thing.get", "--until", lastDay];
+    return desk.operator(["grant", "add", name, ...words, ...hub(), "--json"]);
+  };
+  const grantsOn = async (where: readonly string[], by = home): Promise<readonly string[]> =>
+    (JSON.parse((await by.must(["grant", "list", ...where, "--json"])).out) as readonly Members[]).map(({ name }) =>
+      String(name),
+    );
+  const added = await add("from-afar");
+  assert.equal(added.code, 0, added.err);
+  const { gateways, name } = JSON.parse(added.out) as Members;
+  assert.deepEqual([name, gateways], ["from-afar", [{ gateway: "web1", state: "taken", code: null }]]);
+  assert.deepEqual(await grantsOn([]), ["from-afar"], "signed policy of the host by then");
+  const [said] = await cluster.sql<StatementRow>("select body from gw_hub.statements where kind = 'policy'");
+  const bodies = [said?.body ?? "", Buffer.from(said?.body ?? "", "base64").toString("latin1")].join(" ");
+  assert.doesNotMatch(bodies, /from-afar|demo/, "the database reads nothing of it");
+  // The files at the desk are as they were copied; the next change is made from what the gateways follow.
+  assert.deepEqual(await grantsOn(hub(), desk), ["from-afar"]);
+  const second = await add("and-another");
+  assert.equal(second.code, 0, second.err);
+  assert.equal(codeOf(await add("and-another")), "grant_exists");
+  assert.deepEqual([...(await grantsOn([]))].sort(), ["and-another", "from-afar"]);
+  assert.equal(await answerTo(said?.body ?? "", "policy"), "policy_moved_on", "played again");
+  for (const nonsense of ["", "{}", Buffer.from("nonsense").toString("base64")])
+    assert.equal(await answerTo(nonsense, "policy"), "value_not_allowed");
+  assert.equal(await answerTo(said?.body ?? ""), "json_malformed", "a policy is no order");
+  for (const gone of ["from-afar", "and-another"]) await desk.must(["grant", "remove", gone, ...hub()]);
+  assert.deepEqual(await grantsOn(hub(), desk), []);
+  assert.deepEqual(await grantsOn([]), []);
+  assert.equal(codeOf(await desk.operator(["grant", "remove", "from-afar", ...hub()])), "not_found");
 });
 
 real("what an administrator plays again, moves or makes up decides nothing", async () => {

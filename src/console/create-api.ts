@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { isEnrolledBy } from "../conventions/passkey/passkey.ts";
 import { signersOf } from "../surfaces/cli/audit/commands.ts";
 import type { CliDeps } from "../surfaces/cli/commands/deps.ts";
-import { signGrantLine } from "../surfaces/cli/grant/grant.ts";
+import { placeIn, signGrantLine } from "../surfaces/cli/grant/grant.ts";
 import { createFleet } from "../surfaces/cli/hub/fleet.ts";
 import type { HubLogsSeen } from "../surfaces/cli/hub/logs.ts";
 import { connectHubClient } from "../surfaces/cli/hub/watch-client.ts";
@@ -66,7 +66,9 @@ export function createApi(
           here: one.origin === origin,
         }));
       },
-      grant: async (line) => ({ name: (await signGrantLine(line, session, options, deps.vault)).name }),
+      grant: async (line) => ({
+        name: (await signGrantLine(line, placeIn(session, deps.vault), options, deps.vault)).name,
+      }),
       extend: (id, seconds) => live.client().extend(id, seconds),
     },
   };

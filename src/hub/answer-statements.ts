@@ -15,6 +15,17 @@ export interface Answering {
   readonly unsaid: Map<string, Outcome>;
 }
 
+/** What operators say to a gateway: a decision or the like, the key for one that is locked, a policy. */
+export type StatementKind = "order" | "unlock" | "policy";
+
+/** How much of them is read at one look. */
+const ORDERS = { bytes: defaults.hubOrderBytes, rows: defaults.hubStatementsALook };
+const MOST = {
+  order: ORDERS,
+  unlock: ORDERS,
+  policy: { bytes: defaults.hubPolicyOrderBytes, rows: 1 },
+} as const satisfies Readonly<Record<StatementKind, { readonly bytes: number; readonly rows: number }>>;
+
 type Outcome = Pick<AnswerStatement, "code" | "message">;
 
 /**
@@ -24,12 +35,12 @@ type Outcome = Pick<AnswerStatement, "code" | "message">;
 export async function answerStatements(
   connection: HubConnection,
   { hubId, gateway, key, unsaid }: Answering,
-  kind: "order" | "unlock",
+  kind: StatementKind,
   take: (body: string) => Promise<string>,
 ): Promise<void> {
   const rows = await connection.ask<{ id: string; body: string }>(
-    `select id, left(body, ${defaults.hubOrderBytes}) as body from ${HUB_SCHEMA}.statements
-      where gateway = $1 and kind = $2 and answer is null order by at limit ${defaults.hubStatementsALook}`,
+    `select id, left(body, ${MOST[kind].bytes}) as body from ${HUB_SCHEMA}.statements
+      where gateway = $1 and kind = $2 and answer is null order by at limit ${MOST[kind].rows}`,
     [gateway, kind],
   );
   for (const { id, body } of rows) {

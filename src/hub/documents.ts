@@ -2,6 +2,7 @@ import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { HubConnection } from "./connect.ts";
 import { knownToPeers } from "./peer-heads.ts";
+import { documentPlace } from "./policy-order.ts";
 import { HUB_CHANNEL, HUB_SCHEMA } from "./schema.ts";
 
 /** What operators sign for all hosts of a vault. Each has its own numbers, which only rise. */
@@ -84,7 +85,7 @@ export function createDocuments(parts: DocumentParts): { look(connection: HubCon
   /** Told until an operator signs something newer: what was gone is back at once, and somebody should look all the same. */
   let found: { readonly at: string; readonly trouble: Denied } | null = null;
 
-  const placeOf = (kind: string, name: string): string => JSON.stringify(["gw.hub-document/v1", vaultId, kind, name]);
+  const placeOf = (kind: string, name: string): string => documentPlace(vaultId, kind, name);
 
   async function read(connection: HubConnection, row: Row, vault: CheckedDocument | null) {
     // A policy may be signed by somebody whom a vault that is not here yet admitted: looked at again with it.

@@ -29,6 +29,8 @@ export interface QueueParts {
   follow(connection: HubConnection): Promise<void>;
   /** Takes an operator's signed statement as the local plane would; what it says when that is done. */
   take(body: string): Promise<string>;
+  /** The same for the next policy. */
+  takePolicy(body: string): Promise<string>;
 }
 
 export interface Queue {
@@ -88,25 +90,34 @@ export function startQueue(parts: QueueParts): Queue {
     }
   }
 
+  /** Whoever is told that a policy was taken finds it on the hub. */
+  async function takeAndShow(connection: HubConnection, body: string): Promise<string> {
+    const said = await parts.takePolicy(body);
+    await parts.follow(connection).catch(() => undefined);
+    return said;
+  }
+
   async function run(): Promise<void> {
     for (let failures = 0; !closed; failures++) {
       let connection: HubConnection | null = null;
       try {
-        connection = await parts.connect();
-        connection.onLost(() => woken.abort());
-        await begin(connection);
+        const made = await parts.connect();
+        connection = made;
+        made.onLost(() => woken.abort());
+        await begin(made);
         for (failures = 0; !closed; ) {
           const now = woken.signal;
           if (now.aborted) woken = new AbortController();
-          await show(connection);
+          await show(made);
           // What operators decided is taken also where the signed files cannot be followed.
-          const trouble = await parts.follow(connection).then(
+          const trouble = await parts.follow(made).then(
             () => null,
             (error: unknown) => ({ error }),
           );
-          await answerStatements(connection, answering, "order", parts.take);
+          await answerStatements(made, answering, "order", parts.take);
+          await answerStatements(made, answering, "policy", (body) => takeAndShow(made, body));
           if (trouble !== null) throw trouble.error;
-          if (!now.aborted) await tidy(connection);
+          if (!now.aborted) await tidy(made);
           // Whoever tells all the time is not looked at all the time.
           await sleep.sleep(defaults.hubAgainMs);
           await sleep.sleep(defaults.hubBeatMs, woken.signal);

@@ -1335,6 +1335,11 @@ export const codes = {
     means: "Whoever decided or unlocked, or another gateway on the hub, knows a newer vault or policy than this one.",
     mend: "See gw status on that host: unlocked, it follows as soon as the hub shows the newer files. Else copy vault.json and policy.json there.",
   },
+  policy_moved_on: {
+    status: 409,
+    means: "Another policy was signed after the one that this change was made from. Nothing was changed.",
+    mend: "Say it once more: it is made from the newest one then.",
+  },
   credential_elsewhere: {
     status: 403,
     means: "This credential is sealed to other gateways than the one that was asked for it.",

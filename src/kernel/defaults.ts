@@ -504,6 +504,8 @@ export const defaults = {
   hubStatementsALook: 64,
   /** What an operator's statement may be long: a decision with a ticket and a passkey's answer. */
   hubOrderBytes: 65_536,
+  /** A signed policy on its way to the gateways, sealed and in base64. */
+  hubPolicyOrderBytes: 12_582_912,
   /** How long a command waits for the gateway's answer. */
   hubAnswerMs: 30_000,
   hubCardBytes: 4_194_304,

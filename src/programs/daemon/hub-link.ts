@@ -8,6 +8,7 @@ import { readHubAddress } from "../../hub/address.ts";
 import { connectHub, type HubConnection } from "../../hub/connect.ts";
 import { createDocuments, type Generations } from "../../hub/documents.ts";
 import { type LimitKeeper, startLimits } from "../../hub/limits.ts";
+import { DOCUMENTS_PURPOSE } from "../../hub/policy-order.ts";
 import { type Queue, startQueue } from "../../hub/queue.ts";
 import { type RememberedTick, type Shipper, startShipper } from "../../hub/ship.ts";
 import { type StateKeeper, startState } from "../../hub/state.ts";
@@ -28,6 +29,7 @@ import type { Facts } from "./facts.ts";
 import type { HomeDocuments } from "./home-documents.ts";
 import type { HubDesk } from "./hub-desk.ts";
 import { LIMITS_PURPOSE, limitNotes, limitSeal } from "./hub-limits.ts";
+import { takePolicyOrder } from "./hub-policy.ts";
 import { isHome, type SecretGuard, STATE_PURPOSE, sharedIn, shareStore, takenOver } from "./hub-state.ts";
 import { createHubTurns } from "./hub-turns.ts";
 import { createHubWaiting, type HubWaiting, type UnlockByHub } from "./hub-waiting.ts";
@@ -75,7 +77,7 @@ interface Way extends HostKeys {
 
 const TICK_NOTE = "hub";
 const STATE_NOTE = "hub state";
-const DOCUMENTS_NOTE = "hub documents";
+const DOCUMENTS_NOTE = DOCUMENTS_PURPOSE;
 
 export function createHubLink(parts: LinkParts): HubLink {
   const { state } = parts;
@@ -178,14 +180,18 @@ export function createHubLink(parts: LinkParts): HubLink {
       const take = (body: string): Promise<string> => desk.take(body, gateway);
       const readers = () => state.trust.vault.operators;
       const { random, sleep } = parts;
-      const documents = documentsOf(membership, attended.home, compartment);
+      const { home } = attended;
+      const sealing = sealingOf(compartment);
+      const documents = documentsOf(membership, home, sealing);
+      const takePolicy = (body: string): Promise<string> => takePolicyOrder(body, { ...home, ...sealing, vaultId });
       const follow = async (connection: HubConnection): Promise<void> => {
         await documents.look(connection);
         const wrong = await turns?.follow(shared.all()).catch(refusedOf);
         if (wrong !== undefined && wrong.code !== spent?.code) tell(wrong);
         spent = wrong ?? null;
       };
-      queue = startQueue({ hubId, gateway, vaultId, identity, random, sleep, connect, waiting, readers, take, follow });
+      const parted = { hubId, gateway, vaultId, identity, random, sleep, connect };
+      queue = startQueue({ ...parted, waiting, readers, take, takePolicy, follow });
     }
     shipper = startShipper({
       ...{ folder: parts.folder, log: parts.log, clock: parts.clock, sleep: parts.sleep, identity },
@@ -210,17 +216,24 @@ export function createHubLink(parts: LinkParts): HubLink {
     adjustState();
   }
 
-  function documentsOf(membership: HubMembership, home: HomeDocuments, { service }: OpenCompartment) {
-    const key: KeyObject = service.deriveStateKey(DOCUMENTS_NOTE);
+  /** What gateways and operators of the vault alone open. */
+  function sealingOf({ service }: OpenCompartment) {
+    const key: KeyObject = service.deriveStateKey(DOCUMENTS_PURPOSE);
+    return {
+      seal: (place: string, plain: Buffer): Buffer => seal(key, place, plain, parts.random),
+      open(place: string, sealed: Buffer): Buffer | undefined {
+        using plain = unseal(key, place, sealed);
+        return plain?.use((bytes) => Buffer.from(bytes));
+      },
+    };
+  }
+
+  function documentsOf(membership: HubMembership, home: HomeDocuments, sealing: ReturnType<typeof sealingOf>) {
     shown = recallGenerations(noteIn(DOCUMENTS_NOTE, membership));
     return createDocuments({
       ...home,
       ...{ vaultId: state.trust.vault.vaultId, hubId: membership.hubId, gateway: membership.gateway },
-      seal: (place, plain) => seal(key, place, plain, parts.random),
-      open(place, sealed) {
-        using plain = unseal(key, place, sealed);
-        return plain?.use((bytes) => Buffer.from(bytes));
-      },
+      ...sealing,
       seen: () => shown,
       async remember(next) {
         shown = next;

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { Pack } from "../../../conventions/action/pack.ts";
 import { conditionWords } from "../../../conventions/grant/condition.ts";
 import type { Grant, GrantCaller } from "../../../conventions/grant/grant.ts";
 import { endsUnused, inclusionWord } from "../../../conventions/grant/grant.ts";
@@ -11,7 +12,6 @@ import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { readTrustedPacks } from "../packs.ts";
 import {
-  applyPolicyChange,
   findLogin,
   type VaultCliPorts,
   type VaultOptions,
@@ -32,41 +32,57 @@ export function runGrantAdd(name: string, options: GrantAddOptions, io: CliIo, p
   return answering(io, async () => {
     const caller = await readGrantCaller(options.caller, options.home);
     return withOperator(options, io, ports, async (session) => {
-      const grant = await signGrant({ ...options, name }, caller, session, options, ports);
+      const grant = await signGrant({ ...options, name }, caller, placeIn(session, ports), ports);
       if (options.json) io.out(JSON.stringify(grantRecord(grant)));
-      else {
-        io.out(`Signed: ${name} lets calls pass without a card, from now on.`);
-        for (const line of grantLines(grant)) io.out(line);
-      }
+      else saySigned(grant, io);
       for (const line of warnings(grant)) io.err(line);
       return exits.done;
     });
   });
 }
 
+/** What a person is told who just signed one. */
+export function saySigned(grant: Grant, io: CliIo): void {
+  io.out(`Signed: ${grant.name} lets calls pass without a card, from now on.`);
+  for (const line of grantLines(grant)) io.out(line);
+}
+
+/** Where grants are signed: in a home, or on a hub for all gateways of a vault. */
+export interface GrantPlace {
+  /** Those that policy trusts. */
+  packs(): Promise<readonly Pack[]>;
+  readonly sign: SignChange;
+}
+
+export function placeIn(session: VaultSession, ports: VaultCliPorts): GrantPlace {
+  const { home } = session;
+  return {
+    packs: async () => readTrustedPacks(home.folder, home.readPolicy(home.readVault())),
+    sign: signerIn(session, ports),
+  };
+}
+
 /** A grant that was written on one line, beside a card. */
 export async function signGrantLine(
   line: string,
-  session: VaultSession,
-  options: Pick<VaultOptions, "home">,
-  ports: VaultCliPorts,
+  place: GrantPlace,
+  { home }: Pick<VaultOptions, "home">,
+  ports: Pick<VaultCliPorts, "clock">,
 ): Promise<Grant> {
   const words = readGrantLine(line);
-  return await signGrant(words, await readGrantCaller(words.caller, options.home), session, options, ports);
+  return await signGrant(words, await readGrantCaller(words.caller, home), place, ports);
 }
 
-async function signGrant(
+export async function signGrant(
   words: GrantWords,
   caller: GrantCaller,
-  session: VaultSession,
-  { home }: Pick<VaultOptions, "home">,
-  ports: VaultCliPorts,
+  { packs, sign }: GrantPlace,
+  { clock }: Pick<VaultCliPorts, "clock">,
 ): Promise<Grant> {
   const { name } = words;
-  const packs = readTrustedPacks(home, session.home.readPolicy(session.home.readVault()));
-  const actions = packs.flatMap((pack) => [...pack.actions.values()]);
-  const grant = draftGrant(words, caller, actions, ports.clock.wallMs());
-  await applyPolicyChange(session, ports, { what: "grant_added", subject: name }, (policy) => {
+  const actions = (await packs()).flatMap((pack) => [...pack.actions.values()]);
+  const grant = draftGrant(words, caller, actions, clock.wallMs());
+  await sign({ what: "grant_added", subject: name }, (policy) => {
     if (policy.grants.some((one) => one.name === name)) {
       throw new Denied("grant_exists", `There is a grant ${name} already. Remove it first: gw grant remove ${name}`);
     }
@@ -80,17 +96,7 @@ export function runGrantList(options: VaultOptions, io: CliIo, ports: VaultCliPo
   return answering(io, async () => {
     const grants = readGrants(options, ports);
     const tell = (uses: ReadonlyMap<string, string> | null): Exit => {
-      const used = (name: string): string | null => uses?.get(name) ?? null;
-      const records = grants.map((grant) =>
-        uses === null ? grantRecord(grant) : { ...grantRecord(grant), last_used_at: used(grant.name) },
-      );
-      if (options.json) io.out(JSON.stringify(records));
-      else if (grants.length === 0) io.out("No grants: a person is asked about every session. See gw grant add --help");
-      for (const grant of options.json ? [] : grants) {
-        const over = Date.parse(grant.until) <= ports.clock.wallMs();
-        const use = uses === null ? "" : `  ${useWords(grant, used(grant.name), ports.clock.wallMs())}`;
-        io.out(`${grant.name}  ${over ? "OVER since" : "until"} ${grant.until}${use}  ${grant.actions.join(" ")}`);
-      }
+      sayGrants(grants, uses, options, io, ports.clock);
       if (uses === null && grants.length > 0 && !options.json)
         io.err("gw login, and it also shows when each was last used.");
       return exits.done;
@@ -105,6 +111,26 @@ export function runGrantList(options: VaultOptions, io: CliIo, ports: VaultCliPo
   });
 }
 
+export function sayGrants(
+  grants: readonly Grant[],
+  uses: ReadonlyMap<string, string> | null,
+  { json }: Pick<VaultOptions, "json">,
+  io: CliIo,
+  clock: VaultCliPorts["clock"],
+): void {
+  const used = (name: string): string | null => uses?.get(name) ?? null;
+  const records = grants.map((grant) =>
+    uses === null ? grantRecord(grant) : { ...grantRecord(grant), last_used_at: used(grant.name) },
+  );
+  if (json) io.out(JSON.stringify(records));
+  else if (grants.length === 0) io.out("No grants: a person is asked about every session. See gw grant add --help");
+  for (const grant of json ? [] : grants) {
+    const over = Date.parse(grant.until) <= clock.wallMs();
+    const use = uses === null ? "" : `  ${useWords(grant, used(grant.name), clock.wallMs())}`;
+    io.out(`${grant.name}  ${over ? "OVER since" : "until"} ${grant.until}${use}  ${grant.actions.join(" ")}`);
+  }
+}
+
 /** When it was used last, and what becomes of it without another use. */
 function useWords(grant: Grant, last: string | null, wallMs: number): string {
   const endsMs = endsUnused(grant, last === null ? null : last.slice(0, 10));
@@ -115,11 +141,14 @@ function useWords(grant: Grant, last: string | null, wallMs: number): string {
 
 export function runGrantShow(name: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
   return answering(io, () => {
-    const grant = requireGrant(readGrants(options, ports), name);
-    if (options.json) io.out(JSON.stringify(grantRecord(grant)));
-    else for (const line of [name, ...grantLines(grant)]) io.out(line);
+    showGrant(requireGrant(readGrants(options, ports), name), options, io);
     return exits.done;
   });
+}
+
+export function showGrant(grant: Grant, { json }: Pick<VaultOptions, "json">, io: CliIo): void {
+  if (json) io.out(JSON.stringify(grantRecord(grant)));
+  else for (const line of [grant.name, ...grantLines(grant)]) io.out(line);
 }
 
 /** `gw grant remove NAME`: it counts no longer, in sessions that stand on it either. */
@@ -164,7 +193,7 @@ export function grantLines(grant: Grant): readonly string[] {
 }
 
 /** What a person who signs this should have thought of. */
-function warnings({ caller, conditions }: Grant): readonly string[] {
+export function warnings({ caller, conditions }: Grant): readonly string[] {
   const lines: string[] = [];
   if (caller.uid === null)
     lines.push("An interpreter (node, python, a shell) is never covered without --caller uid:N.");

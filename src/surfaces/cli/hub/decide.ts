@@ -5,10 +5,18 @@ import type { JsonObject } from "../../../kernel/json.ts";
 import { draftDecision } from "../../client/draft-decision.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
-import { type ApproveOptions, approvalLines, type EvidenceOption, isMeant, wordOn } from "../operator/decide.ts";
+import {
+  type ApproveOptions,
+  approvalLines,
+  type EvidenceOption,
+  isMeant,
+  signProposed,
+  wordOn,
+} from "../operator/decide.ts";
 import type { OperatorOptions } from "../options.ts";
 import { findCards } from "./cards.ts";
 import { knownTo, type OnHub, onHub } from "./hub-session.ts";
+import { readPolicyOnHub } from "./policy.ts";
 import { revokeOnHub } from "./revoke.ts";
 import { say } from "./say.ts";
 
@@ -42,7 +50,6 @@ export function runHubDecide(
   deps: CliDeps,
 ): Promise<Exit> {
   return onHub(options, deps, async (session) => {
-    if (options.grant === true) throw new Denied("value_not_allowed", "A grant is signed on the host itself.");
     const found = (await findCards(session, deps.clock, deps.io.err)).find(
       ({ approval }) => approval.approval_id === id,
     );
@@ -58,14 +65,10 @@ export function runHubDecide(
       deps.io.err(`Nothing was signed. ${showIdentifier(id)} still waits.`);
       return exits.denied;
     }
-    const statement = await draftDecision(
-      approval,
-      wordOn(approval, decision, options, session.home),
-      session.operator,
-      log,
-      deps.clock,
-      knownTo(session),
-    );
+    const word = wordOn(approval, decision, options, session.home);
+    // It is signed first: where it does not hold, nothing is approved.
+    if (options.grant === true) await signProposed(approval, await readPolicyOnHub(session, deps), options, deps);
+    const statement = await draftDecision(approval, word, session.operator, log, deps.clock, knownTo(session));
     const body = JSON.stringify(signStatement(statement, session.operator.approver));
     const state = await say({ ...session, speakers: [speaker] }, body, deps);
     return tell(options, deps, { approval_id: id, gateway: speaker.gateway, state }, `${showIdentifier(id)} is`, state);

@@ -61,7 +61,10 @@ export async function revokeOnHub(
 }
 
 /** Those whose log went on a moment ago. Whoever died answers nothing, and keeps nobody waiting. */
-async function findLiving({ connection, speakers }: Hub): Promise<ReadonlySet<string>> {
+export async function findLiving({
+  connection,
+  speakers,
+}: Pick<Hub, "connection" | "speakers">): Promise<ReadonlySet<string>> {
   const rows = await connection.ask<{ gateway: string }>(
     `select gateway from ${HUB_SCHEMA}.log_head
       where gateway = any($1) and seen_at > clock_timestamp() - make_interval(secs => $2) limit ${defaults.hubGateways}`,

@@ -1,3 +1,4 @@
+import type { StatementKind } from "../../../hub/answer-statements.ts";
 import type { HubConnection } from "../../../hub/connect.ts";
 import { HUB_CHANNEL, HUB_SCHEMA, shortBytes, shortText, statementFor } from "../../../hub/schema.ts";
 import { type AnswerStatement, readHubStatement } from "../../../hub/statement.ts";
@@ -52,7 +53,7 @@ export const isKnown = (answer: AnswerStatement | null): boolean =>
 /** Puts them there and waits until all have answered, or `enough` of them. */
 export async function sayEach(
   connection: HubConnection & { readonly hubId: string },
-  kind: "order" | "unlock",
+  kind: StatementKind,
   said: readonly Said[],
   { random, clock, sleep }: CliDeps,
   enough: (answered: readonly Answered[]) => boolean = () => false,

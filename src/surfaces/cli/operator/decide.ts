@@ -12,7 +12,7 @@ import type { ApprovalRecord, ApprovalView } from "../../operator/answers.ts";
 import { answering } from "../answer.ts";
 import { type BudgetOptions, budgetAsked } from "../commands/budget-options.ts";
 import type { CliDeps } from "../commands/deps.ts";
-import { signGrantLine } from "../grant/grant.ts";
+import { type GrantPlace, placeIn, signGrantLine } from "../grant/grant.ts";
 import { writeGrantLine } from "../grant/line.ts";
 import { type Exit, exits } from "../io.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
@@ -96,7 +96,7 @@ function decide(named: string | undefined, decision: "approve" | "deny", options
     }
     // Whatever is wrong with it is said before a grant is signed.
     const word = wordOn(approval, decision, options, session.home);
-    if (options.grant === true) await signProposed(approval, session, options, deps);
+    if (options.grant === true) await signProposed(approval, placeIn(session, deps.vault), options, deps);
     const decided = await client.decide(approval, word);
     if (options.json) deps.io.out(JSON.stringify(decided, null, 2));
     else deps.io.out(`${showIdentifier(id)} is ${decided.state}${stillWanted(decided)}.`);
@@ -135,9 +135,9 @@ function onlyOne(waiting: readonly ApprovalView[]): string {
 }
 
 /** The narrowest grant that would have covered it, as the person leaves it. It is signed first: where it does not hold, nothing is approved. */
-async function signProposed(
+export async function signProposed(
   { card }: ApprovalView,
-  session: VaultSession,
+  place: GrantPlace,
   options: ApproveOptions,
   { io, vault }: CliDeps,
 ): Promise<void> {
@@ -146,7 +146,7 @@ async function signProposed(
     throw new Denied("grant_invalid", `No grant could cover this: ${proposal.why}. Nothing was approved.`);
   }
   const line = await io.ask("gw grant add ", writeGrantLine(proposal.words));
-  const { name } = await signGrantLine(line, session, options, vault);
+  const { name } = await signGrantLine(line, place, options, vault);
   io.err(`Signed: ${name} lets such calls pass without a card, from now on.`);
 }
 

@@ -3,7 +3,8 @@ import { Denied } from "../../../kernel/failure.ts";
 import { connectOperator } from "../../client/operator.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
-import { signGrantLine } from "../grant/grant.ts";
+import { placeIn, signGrantLine } from "../grant/grant.ts";
+import { signLineOnHub } from "../hub/grant.ts";
 import type { OnHub } from "../hub/hub-session.ts";
 import { takeHubLogin } from "../hub/login.ts";
 import { connectHubClient } from "../hub/watch-client.ts";
@@ -32,7 +33,8 @@ export function runWatch(options: OperatorOptions, deps: CliDeps, terminal?: Wat
     return await withGateway(options, deps, (session) => {
       const { operator, client } = session;
       const connect = () => connectOperator(operatorDoor(options), operator, deps.clock);
-      const addGrant = async (line: string) => void (await signGrantLine(line, session, options, deps.vault));
+      const addGrant = async (line: string) =>
+        void (await signGrantLine(line, placeIn(session, deps.vault), options, deps.vault));
       return watch({ ...session, client, connect, addGrant }, options, deps, terminal);
     });
   });
@@ -46,8 +48,7 @@ export function runHubWatch(options: OperatorOptions & OnHub, deps: CliDeps): Pr
     using _wiped = login.password;
     return await withOperator(options, deps.io, deps.vault, async (session) => {
       const connect = () => connectHubClient(login, session, deps);
-      const addGrant = () =>
-        Promise.reject(new Denied("value_not_allowed", "A grant is signed on a host of the vault: gw grant add"));
+      const addGrant = async (line: string) => void (await signLineOnHub(line, login, session, options, deps));
       return await watch({ ...session, client: await connect(), connect, addGrant }, options, deps);
     });
   });
