@@ -17,7 +17,7 @@ const ports = { wallMs: Date.now, sleep: refuse };
 await readJournal("activity", { log: folder }, { ...io, out: () => rows++, err: () => undefined }, ports)(readingKey);
 const newestSeconds = (performance.now() - asked) / 1000;
 if (rows === 0) throw new Error("the newest rows of the bench log are missing");
-const started = performance.now();
+const cpu = process.cpuUsage();
 const reader = openReader(folder, readingKey);
 const activity = startActivity();
 const sessions = startSessions();
@@ -30,7 +30,6 @@ for (let items = reader.next(); items !== undefined; items = reader.next()) {
   }
 }
 lines += activity.rest().length + sessions.rest().length;
-const seconds = (performance.now() - started) / 1000;
-console.log(
-  JSON.stringify({ events, lines, seconds, newestSeconds, peakBytes: process.resourceUsage().maxRSS * 1024 }),
-);
+const { user, system } = process.cpuUsage(cpu);
+const peakBytes = process.resourceUsage().maxRSS * 1024;
+console.log(JSON.stringify({ events, lines, cpuSeconds: (user + system) / 1e6, newestSeconds, peakBytes }));

@@ -65,7 +65,9 @@ export const defaults = {
   callTimeoutMs: 30_000,
   /** What fits a small terminal. */
   journalRows: 20,
-  /** How much of the log's end is read first for them. */
+  /** How much of the log's end is read first for them: more than a writer sets aside there, or it would all be zeros. */
+  journalRowsBytes: 2_097_152,
+  /** How much of it the console reads first: its charts tell of more than one screen. */
   journalWindowBytes: 8_388_608,
   /** gw doctor speaks up about a backup or a checkpoint that is older. */
   backupOldMs: 7 * 86_400_000,

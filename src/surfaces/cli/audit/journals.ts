@@ -48,7 +48,7 @@ export type Journal = (readingKey: KeyObject) => Promise<Exit>;
 export function readJournal(journal: JournalName, options: JournalOptions, io: CliIo, ports: FollowPorts): Journal {
   const wanted = readFilter(journal, options, ports.wallMs());
   const limit = limitOf(options);
-  const { windowBytes = defaults.journalWindowBytes } = ports;
+  const { windowBytes = defaults.journalRowsBytes } = ports;
   // A session may have begun at any time before; a call stands where its intent does.
   const newest = journal === "activity" && options.follow !== true && limit < Number.POSITIVE_INFINITY;
   return async (readingKey) => {
