@@ -8,9 +8,9 @@ import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import { isJsonObject } from "../kernel/json.ts";
 import { CLAIM, claimRow, holdersOf, keyOfRow, readHolders } from "./attempt/claim.ts";
 import { isAlsoElsewhere, MINTED } from "./attempt/mint.ts";
-import type { Core } from "./core.ts";
 import { settleHeld } from "./operation/held-reserve.ts";
 import { isTakenAway, nextLease } from "./operation/lease.ts";
+import type { OperationNeeds } from "./operation/needs.ts";
 import { step, transitionEvent } from "./operation/operation.ts";
 import { operationRow, readOperation } from "./operation/operation-row.ts";
 import { learn, type Operation } from "./operation/operations.ts";
@@ -54,7 +54,7 @@ export const ADOPTED = "adopted";
  * Goes on with what another gateway left, as after a start of our own: jobs are observed, what was sent and not answered is asked
  * about. It all becomes this gateway's in one commit, with a note of it, so that it happens once.
  */
-export async function adopt(core: Core, left: LeftBehind, operator: string | null): Promise<TakenOver> {
+export async function adopt(core: OperationNeeds, left: LeftBehind, operator: string | null): Promise<TakenOver> {
   if (hasAdopted(core, left.gateway, left.term)) return { operations: 0, deployments: 0, minted: 0 };
   const owned = left.rows.map((row) => ownedRow(core, row, left.aheadMs));
   const store = storeOf(owned);
@@ -104,7 +104,7 @@ export async function adopt(core: Core, left: LeftBehind, operator: string | nul
 }
 
 /** The gateways that have what was taken over here, as long as nobody knows how it ended. */
-export function awaited({ operations }: Pick<Core, "operations">): readonly string[] {
+export function awaited({ operations }: Pick<OperationNeeds, "operations">): readonly string[] {
   const open = operations.all().filter((one) => !isSettled(one.state) && isTakenAway(one));
   return [...new Set(open.map(({ lease }) => lease?.owner.slice(HOLDER.length) ?? ""))];
 }
@@ -114,7 +114,7 @@ export function awaited({ operations }: Pick<Core, "operations">): readonly stri
  * from there. Nobody is believed about what somebody else has.
  */
 export async function learnEndings(
-  core: Core,
+  core: OperationNeeds,
   holder: string,
   gateway: string,
   rows: LeftBehind["rows"],
@@ -148,7 +148,7 @@ const HOLDER = "gateway ";
 
 /** One that it could have made: it would be undone with this gateway's credential, and what it replaces could be undone no more. */
 function isItsDeployment(
-  core: Pick<Core, "packs">,
+  core: Pick<OperationNeeds, "packs">,
   { mayLend }: Pick<LeftBehind, "mayLend">,
   { table, id, state, body }: LeftBehind["rows"][number],
 ): boolean {
@@ -160,17 +160,17 @@ function isItsDeployment(
 }
 
 /** What this gateway deployed itself, or knows to be over, stays as it is here. */
-function isFreeDeployment({ ledger }: Pick<Core, "ledger">, id: string): boolean {
+function isFreeDeployment({ ledger }: Pick<OperationNeeds, "ledger">, id: string): boolean {
   const row = ledger.find("deployments", id);
   return row === null || (!("tampered" in row) && row.state === "taken_over");
 }
 
-export function hasAdopted({ ledger }: Pick<Core, "ledger">, gateway: string, term: number): boolean {
+export function hasAdopted({ ledger }: Pick<OperationNeeds, "ledger">, gateway: string, term: number): boolean {
   return ledger.find("notes", noteId(gateway, term)) !== null;
 }
 
 /** Another gateway looks after all that was under way here: nothing of it is read, moved or settled here any more. */
-export async function release(core: Core, gateway: string, along: readonly Taken[]): Promise<void> {
+export async function release(core: OperationNeeds, gateway: string, along: readonly Taken[]): Promise<void> {
   const open = core.operations.all().filter((one) => !isSettled(one.state) && !isTakenAway(one));
   // Whoever has them can undo them. Secrets stay here too: of two places that have one, an operator needs but one.
   const deployed = core.ledger.load("deployments", "current").flatMap((row) => {
@@ -231,7 +231,7 @@ const noteOf = ({ gateway, term }: Taken): StateRow => ({
 });
 
 /** What is or was under way here by itself, or ended here, stays as it is, whatever another gateway says about one of that name. */
-function isFree(core: Core, { id, fingerprint }: Operation): boolean {
+function isFree(core: OperationNeeds, { id, fingerprint }: Operation): boolean {
   const row = core.ledger.find("operations", id);
   if (row === null) return true;
   if ("tampered" in row) return false;
@@ -251,7 +251,7 @@ function unfenced({ onlyIf: _onlyIf, ...row }: StateRow): StateRow {
 }
 
 /** Under a lease of ours, and its times by our clock. */
-function ownedRow(core: Core, row: LeftBehind["rows"][number], aheadMs: number): StateRow {
+function ownedRow(core: OperationNeeds, row: LeftBehind["rows"][number], aheadMs: number): StateRow {
   const { worker: _worker, ...body } = row.body;
   if (row.table !== "operations") return { ...row, body };
   const lease = nextLease(core, (body["lease"] ?? null) as Lease | null);

@@ -17,11 +17,15 @@ import { reasonsToAsk, targetOf } from "./outbound/outbound.ts";
 import type { LiveCaller } from "./ports.ts";
 import type { Prepared } from "./prepare.ts";
 import { joinAsDescendant } from "./run/descendants.ts";
+import type { RunNeeds } from "./run/needs.ts";
 import type { Call, Run, Session } from "./run/run.ts";
 import { mergeIntoAdmission, requestSession } from "./run/sessions.ts";
 import { lackedBy, widen } from "./run/widen.ts";
 import { callCancelled } from "./take-back.ts";
 import { type CallTicket, findTicket, lookupNotes } from "./ticket/ticket.ts";
+
+/** What letting a call pass takes: runs and their cards, and what the card says of tickets and tokens. */
+interface AuthorizeNeeds extends RunNeeds, Pick<Core, "tickets" | "tokens" | "waiting"> {}
 
 type Decision = Verified<DecisionStatement>;
 
@@ -34,7 +38,7 @@ interface Authorized {
 
 /** Step 6: the session's approval, and this call's own where it needs one; one card serves both where it can. */
 export async function authorizeCall(
-  core: Core,
+  core: AuthorizeNeeds,
   caller: LiveCaller,
   run: Run,
   prepared: Prepared,
@@ -113,7 +117,7 @@ async function behindOthers(run: Run, lacks: () => readonly { readonly action: s
 
 /** A yes to a call that its session has no action for adds the action, or what of it the person left. */
 function widenedBy(
-  core: Core,
+  core: AuthorizeNeeds,
   run: Run,
   session: Session,
   scope: Scope,
@@ -137,7 +141,7 @@ function widenedBy(
 
 /** Which grant lets it pass, or why a person is asked although one stands; policy may have come to demand one since. */
 function coverByGrant(
-  core: Core,
+  core: AuthorizeNeeds,
   grant: Grant,
   session: Session,
   prepared: Prepared,
@@ -156,7 +160,7 @@ function mayOpen({ opensWithCall, state, admission, ownerKey }: Run, caller: Liv
 }
 
 /** Asks about the session and its first call on one card; null where signed policy lets the session begin without one. */
-function openByCall(core: Core, run: Run, caller: LiveCaller, asked: CallAsked): Promise<Decision> | null {
+function openByCall(core: AuthorizeNeeds, run: Run, caller: LiveCaller, asked: CallAsked): Promise<Decision> | null {
   run.admission = requestSession(core, run, caller, "session", asked);
   return run.admission.decision ?? null;
 }
@@ -204,7 +208,7 @@ function coveredFacts({ outbound, way }: Prepared, reasons: readonly ReasonToAsk
 }
 
 function questionOf(
-  core: Pick<Core, "tickets" | "tokens">,
+  core: Pick<AuthorizeNeeds, "tickets" | "tokens">,
   { outbound, card }: Prepared,
   reasons: readonly ReasonToAsk[],
   ticket: CallTicket,
@@ -223,7 +227,7 @@ function questionOf(
   };
 }
 
-function tokenNotes({ tokens }: Pick<Core, "tokens">, outbound: Prepared["outbound"]): readonly string[] {
+function tokenNotes({ tokens }: Pick<AuthorizeNeeds, "tokens">, outbound: Prepared["outbound"]): readonly string[] {
   const said = tokens.say(outbound);
   return said === null ? [] : [said];
 }
@@ -234,14 +238,14 @@ export function plannedOf({ card }: Prepared): JsonObject | undefined {
 }
 
 /** The caller's session of this run: it stands, is being asked for, or is asked for now. */
-async function joinSession(core: Core, caller: LiveCaller, run: Run): Promise<Session> {
+async function joinSession(core: AuthorizeNeeds, caller: LiveCaller, run: Run): Promise<Session> {
   const standing = run.sessions.get(caller.key);
   if (standing !== undefined) return standing;
   if (run.state === "ended") throw runEnded(run);
   return core.waiting.during(caller.uid, () => askedFor(core, caller, run));
 }
 
-function askedFor(core: Core, caller: LiveCaller, run: Run): Promise<Session> {
+function askedFor(core: AuthorizeNeeds, caller: LiveCaller, run: Run): Promise<Session> {
   if (run.admission?.callerKey === caller.key) return run.admission.session;
   if (run.kin !== null && caller.key !== run.ownerKey) return joinAsDescendant(core, run, run.kin, caller);
   run.admission = requestSession(core, run, caller, mayOpen(run, caller) ? "session" : "join", null);

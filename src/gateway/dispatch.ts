@@ -136,7 +136,7 @@ async function dispatch(
 
 /** A success is the end of a plain read, and its answer; where the hub has a word before the answer it is not yet. */
 function closingOf(
-  { ports }: Core,
+  { ports }: Pick<Core, "ports">,
   { outbound, way }: Prepared,
   { closing }: CallRequest,
   { id }: Call,

@@ -1,13 +1,13 @@
 import { Denied, placeDenied } from "../kernel/failure.ts";
 import type { RunId } from "../kernel/ids.ts";
-import type { Core } from "./core.ts";
 import type { LiveCaller } from "./ports.ts";
 import type { DenialRecorder } from "./record/denials.ts";
 import { findRun } from "./run/find.ts";
+import type { RunNeeds } from "./run/needs.ts";
 import type { Run } from "./run/run.ts";
 
 /** What an agent is refused outside a call leaves the same trace as a call that is refused. */
-export function createGuard(core: Core, denials: DenialRecorder) {
+export function createGuard(core: RunNeeds, denials: DenialRecorder) {
   /** Everything an agent asks that is not a call: refused with the same care. */
   async function guarded<Result>(caller: LiveCaller, action: string, work: () => Promise<Result>): Promise<Result> {
     try {

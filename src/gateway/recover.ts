@@ -4,8 +4,8 @@ import { defaults } from "../kernel/defaults.ts";
 import { firstIdAt } from "../kernel/ids.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import { claimOld } from "./claim-old.ts";
-import type { Core } from "./core.ts";
 import { ASKED, errandId } from "./operation/errand.ts";
+import type { OperationNeeds } from "./operation/needs.ts";
 import { operationRow } from "./operation/operation-row.ts";
 import type { Operation } from "./operation/operations.ts";
 import { recoverClaims } from "./operation/recover-claims.ts";
@@ -18,7 +18,7 @@ import { readDeployment } from "./rollback/deployments.ts";
  * survives. Budgets are not refunded. A row that does not authenticate is reported and never used.
  */
 export async function recover(
-  core: Core,
+  core: OperationNeeds,
   store: StateStore,
 ): Promise<{ readonly unknown: number; readonly runs: number; readonly operations: readonly Operation[] }> {
   const own = (row: StateRow | { readonly tampered: string }): boolean =>
@@ -64,7 +64,7 @@ interface TakenUp {
 
 /** Operations go on from their rows, and what was sent and not answered becomes one. */
 export function takeUp(
-  core: Core,
+  core: OperationNeeds,
   store: StateStore,
   own: (row: StateRow | { readonly tampered: string }) => boolean,
 ): TakenUp & { readonly attempts: readonly unknown[] } {
@@ -102,7 +102,7 @@ export function takeUp(
 }
 
 /** State is for what can still matter; what happened stands in the log. */
-function forgetOld({ ports }: Pick<Core, "ports">, store: StateStore): void {
+function forgetOld({ ports }: Pick<OperationNeeds, "ports">, store: StateStore): void {
   const beforeMs = ports.clock.wallMs() - defaults.endedStateKeptMs;
   store.forget("runs", ["ended"], firstIdAt("run", beforeMs));
   store.forget("plans", ["executed", "rejected"], firstIdAt("plan", beforeMs));
@@ -112,7 +112,7 @@ function forgetOld({ ports }: Pick<Core, "ports">, store: StateStore): void {
 }
 
 /** A preview that nobody saw the answer of changed nothing; its path says that there is no plan. */
-function unseen(core: Pick<Core, "envelope">, row: StateRow): NewEvent {
+function unseen(core: Pick<OperationNeeds, "envelope">, row: StateRow): NewEvent {
   return {
     ...core.envelope("preview_finished"),
     run_id: row.runId,
@@ -128,7 +128,7 @@ function unseen(core: Pick<Core, "envelope">, row: StateRow): NewEvent {
   };
 }
 
-function unobserved(core: Pick<Core, "envelope">, row: StateRow): NewEvent[] {
+function unobserved(core: Pick<OperationNeeds, "envelope">, row: StateRow): NewEvent[] {
   const links = {
     parent_event_id: row.id,
     attempt_id: row.id,
@@ -165,7 +165,7 @@ function requestOf(body: JsonObject) {
   };
 }
 
-function ended(core: Pick<Core, "envelope" | "ports">, row: StateRow): NewEvent[] {
+function ended(core: Pick<OperationNeeds, "envelope" | "ports">, row: StateRow): NewEvent[] {
   const sessions = Array.isArray(row.body["sessions"]) ? row.body["sessions"] : [];
   const at = isoTime(core.ports.clock.wallMs());
   return [

@@ -1,14 +1,14 @@
 import { Denied } from "../kernel/failure.ts";
 import { writeQuestion } from "./approval/cards.ts";
-import type { Core } from "./core.ts";
 import type { LiveCaller } from "./ports.ts";
+import type { RunNeeds } from "./run/needs.ts";
 import type { Call } from "./run/run.ts";
 
 /**
  * Whoever asked for the call no longer wants it. Before it is sent nothing is sent, and a question about it is taken
  * back; afterwards it is too late, and the outcome is recorded as it would have been.
  */
-export async function takeBackCall(core: Core, caller: LiveCaller, call: Call): Promise<boolean> {
+export async function takeBackCall(core: RunNeeds, caller: LiveCaller, call: Call): Promise<boolean> {
   if (call.state !== "pending") return false;
   call.wanted = false;
   call.onTakenBack?.();
@@ -18,7 +18,7 @@ export async function takeBackCall(core: Core, caller: LiveCaller, call: Call): 
 }
 
 /** Others wait for the session that this call opened: the question goes on without the call. */
-function askWithout(core: Core, caller: LiveCaller, call: Call): boolean {
+function askWithout(core: RunNeeds, caller: LiveCaller, call: Call): boolean {
   const run = core.book.run(call.runId);
   const admission = run?.admission ?? null;
   if (run === undefined || admission?.decision === undefined || admission.approvalId !== call.approvalId) return false;
