@@ -36,6 +36,22 @@ test("rows of one turn share a transaction, and a row written twice is written o
   await store.close();
 });
 
+test("whoever looks for a row sees what waits to be written of it, and leaves all others their one transaction", async () => {
+  const store = await openStateStore(path, key, random);
+  await store.commit([row("a", "open")], "process");
+  const before = store.generation()?.written ?? 0;
+  const first = store.commit([row("b", "open")], "power");
+  assert.deepEqual(store.find("runs", "a"), row("a", "open"));
+  assert.equal(store.find("attempts", "b"), null);
+  const second = store.commit([row("c", "open")], "power");
+  await Promise.all([first, second]);
+  assert.equal(store.generation()?.written, before + 1);
+  const third = store.commit([row("c", "ended")], "power");
+  assert.deepEqual(store.find("runs", "c"), row("c", "ended"));
+  await third;
+  await store.close();
+});
+
 test("a row that is over is forgotten, also when it was written in the same turn", async () => {
   const store = await openStateStore(path, key, random);
   await store.commit([row("a", "open"), row("b", "open")], "process");

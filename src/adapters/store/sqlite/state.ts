@@ -11,6 +11,10 @@ import { upgradeState } from "./upgrade-state.ts";
 
 type Table = StateRow["table"];
 
+function nameOf(table: Table, id: string): string {
+  return `${table} ${id}`;
+}
+
 const TAKEN_OVER = "Another gateway on this store took it over meanwhile. Nothing was written; look at it again.";
 
 interface Waiting {
@@ -64,6 +68,8 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
   }
   const mark = createRowMark(file.handle, key, random);
   let waiting: Waiting[] = [];
+  /** The rows that are among them. */
+  const awaited = new Set<string>();
   let durable = false;
   let durableGeneration = 0;
   let level: "normal" | "full" = "normal";
@@ -72,6 +78,7 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
     const [batch, full] = [waiting, durable];
     if (batch.length === 0) return;
     waiting = [];
+    awaited.clear();
     durable = false;
     try {
       const wanted = full ? "full" : "normal";
@@ -126,7 +133,7 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
     const rows = new Map<string, StateRow>();
     for (const one of batch) {
       if (one.rows.every((row) => row.onlyIf === undefined || mayWrite(row, row.onlyIf, rows))) {
-        for (const row of one.rows) rows.set(`${row.table} ${row.id}`, row);
+        for (const row of one.rows) rows.set(nameOf(row.table, row.id), row);
       } else refused.add(one);
     }
     for (const row of rows.values()) put(row);
@@ -139,7 +146,7 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
     allows: (stored: StateRow | null) => boolean,
     batched: ReadonlyMap<string, StateRow>,
   ): boolean {
-    const before = batched.get(`${table} ${id}`);
+    const before = batched.get(nameOf(table, id));
     const stored = before === undefined ? read(table, id) : before.over === true ? null : before;
     return stored === null || !("tampered" in stored) ? allows(stored) : false;
   }
@@ -162,6 +169,7 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
       return new Promise((resolve, reject) => {
         if (waiting.length === 0) setImmediate(flush);
         waiting.push({ rows: changed, resolve, reject });
+        for (const { table, id } of changed) awaited.add(nameOf(table, id));
         durable ||= durability === "power";
       });
     },
@@ -182,8 +190,8 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
       return found.map((row) => readRow(table, row));
     },
     find(table, id) {
-      // What waits to be written counts as written: whoever looks must see it.
-      if (waiting.length > 0) flush();
+      // What waits to be written counts as written: whoever looks must see it. Any other row leaves them their transaction.
+      if (awaited.has(nameOf(table, id))) flush();
       return read(table, id);
     },
     async change(table, id, change) {
