@@ -4,6 +4,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { GATEWAY_FLAGS, gatewayEnvironment } from "../src/programs/start-gateway.ts";
 import { type Bench, median, type Row } from "./bench.ts";
 import { startApprover } from "./calls/approver.ts";
 import { makeHome, TOKEN } from "./calls/home.ts";
@@ -16,6 +17,8 @@ const ROUNDS = 2;
 
 interface Load {
   readonly rate: number;
+  /** All that were made, also those before anything was measured. */
+  readonly calls: number;
   /** What a call took of the process that served it: it holds also where other work shares the machine. */
   readonly cpuUs: number;
   readonly p50: number;
@@ -30,6 +33,9 @@ interface Round {
 
 /** The first thousands of calls are compilation, of either side: they are made before anything is measured. */
 const WARM_SECONDS = 8;
+/** After so many reads the gateway's memory is looked at. One load is no more than a run may have. */
+const READS = 100_000;
+const LOAD_SECONDS = 60;
 
 /** Mediated reads and side effects through the agent socket, durable log on, beside a bare proxy and beside nginx in the same run. */
 export const bench: Bench = {
@@ -47,16 +53,8 @@ export const bench: Bench = {
     try {
       const gateway = spawn(
         process.execPath,
-        [
-          "--disable-sigusr1",
-          "--clear-free-memory",
-          "--disable-warning=ExperimentalWarning",
-          join(root, "src/programs/gateway.ts"),
-          home.folder,
-          "--key-file",
-          home.keyFile,
-        ],
-        { stdio: ["ignore", "pipe", "inherit"] },
+        [...GATEWAY_FLAGS, join(root, "src/programs/gateway.ts"), home.folder, "--key-file", home.keyFile],
+        { stdio: ["ignore", "pipe", "inherit"], env: gatewayEnvironment() },
       );
       children.push(gateway);
       await firstLine(gateway);
@@ -64,31 +62,43 @@ export const bench: Bench = {
       approver = startApprover(home);
       const syncMs = measureSync(home.folder);
       const socketPath = join(home.folder, "agent.sock");
+      let calls = 0;
+      const throughOurs = async (how: How): Promise<Load> => {
+        const measured = await load({ socketPath }, how, gateway);
+        calls += measured.calls;
+        return measured;
+      };
+      const reportMemory = (after: string): void => {
+        const kib = residentKib(gateway);
+        emit({
+          case: `memory of the gateway after ${after}`,
+          value: kib / 1_024,
+          unit: "MiB",
+          beside: `before the first: ${(idleKib / 1_024).toFixed(0)} MiB`,
+          ratio: kib / idleKib,
+        });
+      };
       for (const what of ["reads", "side effects"] as const) {
         const effects = what === "side effects";
         await load({ port: proxyPort }, { concurrency: 64, effects, seconds: WARM_SECONDS }, proxy);
-        await load({ socketPath }, { concurrency: 64, effects, seconds: WARM_SECONDS }, gateway);
+        await throughOurs({ concurrency: 64, effects, seconds: WARM_SECONDS });
         for (const concurrency of [1, 16, 64]) {
           const rounds: Round[] = [];
           const how = { concurrency, effects, seconds: SECONDS };
           for (let round = 0; round < ROUNDS; round++) {
             rounds.push({
               proxy: await load({ port: proxyPort }, how, proxy),
-              ours: await load({ socketPath }, how, gateway),
+              ours: await throughOurs(how),
               nginx: nginx === null ? null : await load({ port: nginx.port }, how, null),
             });
           }
           report(emit, what, concurrency, rounds, syncMs);
         }
+        if (effects) continue;
+        while (calls < READS) await throughOurs({ concurrency: 64, effects, seconds: LOAD_SECONDS });
+        reportMemory(`${READS.toLocaleString("en")} reads`);
       }
-      const afterKib = residentKib(gateway);
-      emit({
-        case: "memory of the gateway after all of them",
-        value: afterKib / 1_024,
-        unit: "MiB",
-        beside: `before the first: ${(idleKib / 1_024).toFixed(0)} MiB`,
-        ratio: afterKib / idleKib,
-      });
+      reportMemory("all of them");
     } finally {
       await approver?.stop();
       for (const child of children) child.kill("SIGTERM");

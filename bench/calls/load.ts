@@ -108,9 +108,10 @@ async function phase(seconds: number, share: number): Promise<number> {
 
 if (job.gateway) runId = await openRun();
 await phase(Math.min(1, job.seconds / 3), 0.2);
+const before = times.length;
 const rate = await phase(job.seconds, 0.8);
 const cpuUs = ((cpuTicks() - ticks) * US_PER_TICK) / times.length;
 times.sort((a, b) => a - b);
 const at = (share: number): number => times[Math.floor(times.length * share)] ?? Number.NaN;
-console.log(JSON.stringify({ rate, cpuUs, p50: at(0.5), p99: at(0.99) }));
+console.log(JSON.stringify({ rate, calls: before + times.length, cpuUs, p50: at(0.5), p99: at(0.99) }));
 process.exit(0);
