@@ -10,7 +10,14 @@ export interface Explained {
   readonly why: string;
 }
 
-export const explained: readonly Explained[] = [];
+export const explained: readonly Explained[] = [
+  {
+    file: "src/conventions/operation/summary.ts",
+    code: "(one.operation_id < other.operation_id ? -1 : 1)",
+    says: "< → <=",
+    why: "no two operations have the same id",
+  },
+];
 
 export function findExplained(change: Change & { readonly file: string }): Explained | undefined {
   const { file, code, says } = change;

@@ -22,13 +22,27 @@ const cases: readonly { readonly authority: Authority; readonly validity: Caller
     validity: "valid",
     line: /^Image signed by Developer ID: Acme, team TEAM1$/,
   },
+  {
+    authority: { kind: "code_signature", name: "Acme", team: null },
+    validity: "valid",
+    line: /^Image signed by Acme$/,
+  },
+  {
+    authority: { kind: "unsigned", note: "a file of its own" },
+    validity: "unsigned",
+    line: /^Unsigned: nobody vouches for this image \(a file of its own\)$/,
+  },
   { authority: { kind: "ad_hoc" }, validity: "unsigned", line: /^Ad-hoc signature: nobody vouches/ },
   {
     authority: { kind: "package", vendor: "Debian", package: "curl", version: "8.1", record: "dpkg" },
     validity: "package_record",
     line: /^Debian's curl 8\.1, by package record, not a signature$/,
   },
-  { authority: { kind: "unsigned", note: null }, validity: "unsigned", line: /^Unsigned: nobody vouches/ },
+  {
+    authority: { kind: "unsigned", note: null },
+    validity: "unsigned",
+    line: /^Unsigned: nobody vouches for this image$/,
+  },
   { authority: { kind: "own_runtime" }, validity: "unsigned", line: /^This gateway's own Node$/ },
   {
     authority: { kind: "invalid", claim: "Sigstore signature", why: "signature verification failed" },
@@ -55,6 +69,10 @@ test("an interpreter is said to be one, and no claim about it covers its script"
   assert.equal(
     authorityLine({ authority, interpreter: { name: "node", script: "/home/a/agent.js" } }),
     "Debian's node (nodejs 18.20), by package record, not a signature, running a script that no signature covers",
+  );
+  assert.match(
+    authorityLine({ authority, interpreter: { name: "node", script: null } }),
+    /, running a program that no/,
   );
   for (const { authority: any } of cases) {
     assert.match(

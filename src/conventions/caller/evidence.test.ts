@@ -33,5 +33,9 @@ test("what is context stays beside the record", () => {
   assert.deepEqual(context["ancestors"], [{ pid: 1, start_time: "0", path: null }]);
   assert.deepEqual(context["interpreter"], { name: "node", script: "agent.js" });
   assert.deepEqual(context["unowned_mappings"], ["/tmp/x.so"]);
+  assert.ok(!("interpreter_unsure" in context));
+  const unsure = encodeCallerContext({ ...evidence, interpreter: null, interpreterUnsure: true });
+  assert.equal(unsure["interpreter_unsure"], true, "that nothing tells is told");
+  assert.equal(unsure["interpreter"], null);
   for (const name of Object.keys(context)) assert.ok(!(name in encodeCaller(evidence)));
 });

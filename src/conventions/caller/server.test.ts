@@ -22,6 +22,13 @@ test("a process that lets its user look at it is no gateway of ours", () => {
   assert.equal(judgeServer({ pid: 7, uid: 1000, image: null }, wanted), "must_prove");
 });
 
+test("what root may look at is no gateway unless it runs on our own executable, and even then it has to prove itself", () => {
+  const root = { uid: 0, ownUid: 0, child: null, image: "/opt/node" };
+  assert.equal(judgeServer({ pid: 7, uid: 0, image: "/opt/node" }, root), "must_prove");
+  for (const image of ["/tmp/node", null])
+    assert.throws(() => judgeServer({ pid: 7, uid: 0, image }, root), refused, String(image));
+});
+
 test("a proof is of this process, this question and an earlier unlocked life", () => {
   const key = createSecretKey(Buffer.alloc(32, 1));
   const proof = proveServer(key, "nonce", 7);
@@ -29,6 +36,7 @@ test("a proof is of this process, this question and an earlier unlocked life", (
   assert.throws(() => requireProof(proof, key, "nonce", 8, true), refused);
   assert.throws(() => requireProof(proof, key, "other", 7, true), refused);
   assert.throws(() => requireProof(proof, createSecretKey(Buffer.alloc(32, 2)), "nonce", 7, true), refused);
+  assert.throws(() => requireProof("", key, "nonce", 7, true), refused, "one that is cut short is none");
   assert.throws(() => requireProof(null, key, "nonce", 7, false), refused);
   requireProof(null, key, "nonce", 7, true);
 });

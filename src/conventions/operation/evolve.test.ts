@@ -34,6 +34,12 @@ test("a step of the table is told, and one that the table does not have changes 
   assert.deepEqual(refused, { operation: moved.operation, effects: [] });
 });
 
+test("reads are counted from the job that was found, whatever was read before it", () => {
+  const nothing = { kind: "nothing_learned" } as const;
+  const { checks, faults } = after({ kind: "still_running" }, nothing, { kind: "job_found" });
+  assert.deepEqual([checks, faults], [0, 0]);
+});
+
 test("a provider that names another job stops automation, and both names are kept", () => {
   const { state, remoteJobId, problem, nextPoll } = after(named("j1"), { kind: "look_again", at: AT }, named("j2"));
   assert.deepEqual([state, remoteJobId, nextPoll, problem?.code], ["accepted", "j1", null, "operation_needs_person"]);

@@ -68,23 +68,43 @@ test("what a person can do is a command, and never to repeat it", () => {
 test("times are told as what is left of them", () => {
   assert.equal(sayLeft(119_001), "2:00");
   assert.equal(sayLeft(3_723_000), "1:02:03");
+  assert.equal(sayLeft(3_600_000), "1:00:00");
+  assert.equal(sayLeft(3_599_000), "59:59");
   assert.equal(sayLeft(-1), "0:00");
   assert.deepEqual(sayTimes(running), ["next look in 4 s", "result due in 2:00"]);
   assert.deepEqual(sayTimes({ ...running, next_poll_in_ms: -3, result_in_ms: 0 }), ["looking now", "result OVERDUE"]);
   assert.deepEqual(sayTimes(stopped("x")), ["nobody looks again by itself", "result due in 2:00"]);
-  assert.deepEqual(sayTimes({ ...running, state: "succeeded" }), []);
+  assert.deepEqual(sayTimes({ ...running, next_poll_in_ms: 0, result_in_ms: 1 }), [
+    "looking now",
+    "result due in 0:01",
+  ]);
+  assert.deepEqual(sayTimes({ ...running, next_poll_in_ms: 1 })[0], "next look in 1 s");
+  for (const state of ["succeeded", "failed", "cancelled"] as const)
+    assert.deepEqual(sayTimes({ ...running, state }), []);
+  const sending = { ...running, state: "create_pending", next_poll_in_ms: null } as const;
+  assert.deepEqual(sayTimes(sending), ["result due in 2:00"]);
+  assert.deepEqual(sayTimes({ ...sending, problem: { code: "x", detail: "y" } })[0], "nobody looks again by itself");
+  for (const state of ["reconciliation", "result_timed_out"] as const)
+    assert.deepEqual(sayTimes({ ...running, state }), ["next look in 4 s"]);
   assert.deepEqual(sayTimes({ ...running, state: "create_unknown" }), ["next look in 4 s"]);
 });
 
 test("a row tells progress as a count, and a full one is no success", () => {
   const full = { ...running, progress: { completed: 100, total: 100 } };
   assert.match(sayInRow(full), /at 100\/100 +look 4 s +due 2:00 +running at the provider: acme\.report\.create job-1/);
+  const name = "acme.report.create job-1";
+  assert.equal(sayInRow(full), `  at 100/100 look 4 s  due 2:00  running at the provider: ${name}`);
+  const far = sayInRow({ ...running, next_poll_in_ms: 30_000 });
+  assert.match(far, /look 30 s due 2:00/, "two numbers never run into one another");
+  const late = { ...running, progress: null, next_poll_in_ms: 0, result_in_ms: 0 };
+  assert.equal(sayInRow(late), `             look now  OVERDUE   running at the provider: ${name}`);
   assert.match(renderShortly(full)[0], /running at the provider, progress 100 of 100$/);
 });
 
 test("whoever took a step is named as a person knows them", () => {
   assert.equal(sayActor("gateway"), "the gateway");
   assert.equal(sayActor("log 628b500b"), "the gateway");
+  assert.equal(sayActor("worker 7"), "the gateway");
   assert.equal(sayActor("812.1308999.545814.1"), "the caller, pid 812");
   assert.equal(sayActor("ada"), "ada");
   assert.equal(sayActor("\u202eada"), "\\u{202e}ada");

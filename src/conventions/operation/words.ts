@@ -173,7 +173,7 @@ export function sayInRow(operation: OperationSummary): string {
     next_poll_in_ms === null ? "" : next_poll_in_ms <= 0 ? "look now" : `look ${Math.ceil(next_poll_in_ms / 1000)} s`;
   const waits = sayTimes(operation).some((one) => one.startsWith("result"));
   const due = !waits ? "" : result_in_ms > 0 ? `due ${sayLeft(result_in_ms)}` : "OVERDUE";
-  return `  ${at.padEnd(10)} ${look.padEnd(9)}${due.padEnd(9)} ${sayState(operation)}: ${name}`;
+  return `  ${at.padEnd(10)} ${look.padEnd(9)} ${due.padEnd(9)} ${sayState(operation)}: ${name}`;
 }
 
 const MAX_DETAIL = 200;

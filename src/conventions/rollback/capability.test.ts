@@ -34,7 +34,8 @@ test("what authorizes is looked for; times, routes, words and what the provenanc
     "2026-look-like-a-time",
   ]);
   assert.deepEqual(secretTexts("a-bare-capability", provenance), ["a-bare-capability"]);
-  assert.deepEqual(secretTexts(null, provenance), []);
+  for (const nothing of [null, 7, true]) assert.deepEqual(secretTexts({ nothing }, provenance), []);
+  assert.deepEqual(secretTexts(["twelve-chars", "eleven-char"], provenance), ["twelve-chars"]);
 });
 
 test("a capability of any size costs a bounded search", () => {
