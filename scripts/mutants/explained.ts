@@ -17,6 +17,12 @@ export const explained: readonly Explained[] = [
     says: "< → <=",
     why: "no two operations have the same id",
   },
+  {
+    file: "src/conventions/token/assumed-role.ts",
+    code: "const once = start !== -1 && end > start && text.lastIndexOf(open) === start && text.lastIndexOf(close) === end;",
+    says: "> → >=",
+    why: "an opening and a closing tag cannot begin at the same place",
+  },
 ];
 
 export function findExplained(change: Change & { readonly file: string }): Explained | undefined {

@@ -27,7 +27,7 @@ test("a promotion leaves provenance where its answer names deployment, release a
   assert.equal(promotion?.provenance.migration_set_id, null);
   assert.equal(readPromotion({ ...answer, migration_set_id: "m-1" })?.provenance.migration_set_id, "m-1");
   assert.equal(readPromotion({ ...answer, prior_release_id: 7 }), null);
-  assert.equal(readPromotion([]), null);
+  for (const nothing of [[], null, "x"]) assert.equal(readPromotion(nothing), null);
 });
 
 test("reversibility is stated as classified and never beyond", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { defaults } from "../../kernel/defaults.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import { readTokenAnswer } from "./answer.ts";
+import { lentForMs, readTokenAnswer } from "./answer.ts";
 
 function read(grant: string, status: number, json: JsonObject, asked: { scopes: string[]; repositories: string[] }) {
   const headers = { "content-type": "application/json", date: "Mon, 16 Nov 2026 10:00:00 GMT" };
@@ -87,7 +87,53 @@ test("a refusal is told by its code alone: ended, refused, or worth another try"
   assert.deepEqual(refused(400, "invalid_client"), { kind: "refused", error: "invalid_client" });
   assert.deepEqual(refused(409, "words of <theirs>"), { kind: "refused", error: "status_409" });
   for (const status of [408, 429, 500, 503]) assert.equal(refused(status, "slow_down").kind, "failed", String(status));
-  assert.equal(refused(302, "x").kind, "failed");
+  for (const status of [300, 302, 399]) {
+    const answer = refused(status, "x");
+    assert.ok(answer.kind === "failed" && answer.why.includes("redirect"), String(status));
+  }
+  assert.equal(refused(299, "x").kind, "refused");
+  assert.equal(refused(407, "x").kind, "refused");
+});
+
+test("no answer, or one that is no JSON object, says neither yes nor no", () => {
+  const exchange = { grant: "client_credentials", dpop: false, subject: null, scopes: [] };
+  const silent = { kind: "unanswered", reason: "timeout", status: 200, headers: {} } as never;
+  const answer = readTokenAnswer(silent, () => good, exchange, plain);
+  assert.deepEqual(answer, { kind: "failed", why: "no answer (timeout)" });
+  const page = {
+    kind: "answered",
+    status: 200,
+    headers: { "content-type": "text/html" },
+    body: Buffer.alloc(0),
+  } as never;
+  assert.equal(readTokenAnswer(page, () => good, exchange, plain).kind, "failed");
+});
+
+test("a token that should be bound to a key is taken only as such", () => {
+  const headers = { "content-type": "application/json" };
+  const observation = { kind: "answered", status: 200, headers, body: Buffer.alloc(0) } as never;
+  const exchange = { grant: "client_credentials", dpop: true, subject: null, scopes: [] };
+  const kindOf = (token_type: string) =>
+    readTokenAnswer(observation, () => ({ ...good, token_type }), exchange, plain).kind;
+  assert.equal(kindOf("DPoP"), "token");
+  assert.equal(kindOf("Bearer"), "failed");
+  assert.equal(got({ ...good, token_type: "DPoP" }).kind, "failed");
+});
+
+test("a refresh token that comes with an unusable access token is kept, and only one that could be sent", () => {
+  const refreshOf = (change: JsonObject) => {
+    const answer = got({ ...good, ...change });
+    return answer.kind === "failed" ? answer.refreshToken : "taken";
+  };
+  assert.equal(refreshOf({ token_type: "mac", refresh_token: "refresh-number-1" }), "refresh-number-1");
+  assert.equal(refreshOf({ token_type: "mac", refresh_token: "short" }), undefined);
+  assert.equal(refreshOf({ refresh_token: "refresh-number-1" }), "taken");
+});
+
+test("a token is not lent up to its last second: a fifth of its life at most is kept back", () => {
+  assert.equal(lentForMs(50_000), 40_000);
+  const long = 10 * defaults.tokenMarginMs;
+  assert.equal(lentForMs(long), long - defaults.tokenMarginMs);
 });
 
 test("a token of an installation without an end, or without permissions, is not used; what goes beyond is named", () => {
@@ -112,6 +158,7 @@ test("a token of an installation without an end, or without permissions, is not 
     { token: "short" },
     { expires_at: "2026-11-16T09:00:00Z" },
     { expires_at: null },
+    { expires_at: 1_900_000_000_000 },
     { permissions: [] },
   ])
     assert.equal(read("github_app", 201, { ...answer, ...change }, asked).kind, "failed", JSON.stringify(change));
