@@ -1,4 +1,5 @@
-import { registerHooks } from "node:module";
+import { enableCompileCache, registerHooks } from "node:module";
+import { getEnvironmentData, isMainThread, setEnvironmentData } from "node:worker_threads";
 import { cheapen } from "./cheapen.ts";
 
 /**
@@ -6,6 +7,12 @@ import { cheapen } from "./cheapen.ts";
  * product.ts compiles for the tests. The test of the real cost keeps it.
  */
 const REAL = /\/src\/vault\/kdf\.test\.ts$/;
+
+// A thread of the product starts with no environment, and would strip the types of all its sources anew.
+const COMPILED = "compiled";
+const compiled = isMainThread ? process.env["NODE_COMPILE_CACHE"] : getEnvironmentData(COMPILED);
+if (isMainThread) setEnvironmentData(COMPILED, compiled);
+else if (typeof compiled === "string") enableCompileCache(compiled);
 
 if (!process.argv.some((word) => REAL.test(word))) {
   registerHooks({
