@@ -6,6 +6,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -193,14 +194,23 @@ real("a session opened with another key, by somebody who bent the client's own f
   try {
     await appears(socket);
     spawnSync("/usr/bin/ssh-add", ["-q", theirs], { env: { SSH_AUTH_SOCK: socket }, stdio: "ignore" });
-    const sent = stand.send(stand.allow(ed25519(), stand.receiverCommand));
-    const [session = ""] = readdirSync(join(stand.folder, "run"));
-    const at = (name: string) => join(stand.folder, "run", session, name);
-    await appears(at("agent.sock"));
-    rmSync(at("agent.sock"));
-    symlinkSync(socket, at("agent.sock"));
-    writeFileSync(at("key.pub"), `${line}\n`);
-    expectNeverSent(await sent, "credential_refused");
+    const key = stand.allow(ed25519(), stand.receiverCommand);
+    const bent = join(scripts, "their-key-as-ours");
+    // A client that has read its files already is refused by the host with the bent agent: then it is tried once more.
+    await until("the client opened a session with their key", async () => {
+      const sent = stand.send(key);
+      const [session = ""] = readdirSync(join(stand.folder, "run"));
+      const at = (name: string) => join(stand.folder, "run", session, name);
+      await appears(at("agent.sock"));
+      writeFileSync(bent, `${line}\n`);
+      renameSync(bent, at("key.pub"));
+      rmSync(at("agent.sock"));
+      symlinkSync(socket, at("agent.sock"));
+      const observed = await sent;
+      if (observed.kind === "never_sent" && observed.reason === "authentication_refused") return false;
+      expectNeverSent(observed, "credential_refused");
+      return true;
+    });
     assert.ok(!existsSync(got) || readFileSync(got, "utf8") === "");
   } finally {
     agent.kill("SIGKILL");

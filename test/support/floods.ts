@@ -1,16 +1,17 @@
 /** Programs of a crowd, each run by `node -e` in a process of its own with the path of a socket first. */
 
-/** Opens `count` connections from another process and says nothing, or what it was given. It prints what it holds, and what became of them. */
+/** Opens `count` connections from another process and says nothing, or what it was given. It prints what it holds, and of each whether it was answered or closed without an answer. */
 export const HOLDER = `
 const { connect } = require("node:net");
 const [path, count, text] = [process.argv[1], Number(process.argv[2]), process.argv[3]];
 let opened = 0, failed = 0, closed = 0, answered = 0, asked = 0;
 const open = () => {
   const socket = connect(path);
+  let heard = false;
   socket.on("connect", () => { opened++; if (text) socket.write(text); next(); });
-  socket.once("data", () => console.log("answered " + ++answered));
+  socket.once("data", () => { heard = true; console.log("answered " + ++answered); });
   socket.on("error", () => { failed++; next(); });
-  socket.on("close", () => console.log("closed " + ++closed));
+  socket.on("close", () => { if (!heard) console.log("closed " + ++closed); });
 };
 const next = () => { if (asked < count) { asked++; open(); } else if (opened + failed === count) console.log("held " + opened); };
 for (let lane = 0; lane < 32; lane++) next();
