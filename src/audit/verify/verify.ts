@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { counted } from "../../kernel/display.ts";
-import { type ReadCheckpoint, readCheckpoint } from "../checkpoint/checkpoint.ts";
 import { growTree } from "../checkpoint/tree.ts";
 import type { Cut, Cutter } from "../cut/cut.ts";
 import { openCursor } from "../frame/cursor.ts";
@@ -17,20 +16,17 @@ import { hashesToLink, type Scan } from "./scan.ts";
 import { strangeSideFiles } from "./side-files.ts";
 import { cutOf, findStart, type Start, WHOLE, walkFrom } from "./start.ts";
 import { visitFrame, type Walk } from "./walk.ts";
+import { type Known, startWitnesses } from "./witnesses.ts";
 
 /**
  * Checks a log with nothing but its folder: no key, no vault, no store. Frames, links, numbers, seals, attestations,
  * the continuity of segments, declared torn ends; and, when they are given, a checkpoint and heads that were seen.
  */
-export interface VerifyOptions {
+export interface VerifyOptions extends Known {
   readonly folder: string;
   /** Raw Ed25519 keys. Given, only their attestations and checkpoints count. */
   readonly operators?: readonly Buffer[];
   readonly allowUnattested?: boolean;
-  /** The text of a signed checkpoint. */
-  readonly checkpoint?: string;
-  /** Heads that someone remembers, kept outside the log's folder. */
-  readonly heads?: readonly { readonly frame: number; readonly link: string }[];
   /** Who may have moved older segments away, with names and times from the list of operators. */
   readonly cutters?: readonly Cutter[];
   /** Folders with segments that were moved away: given, the log is checked from its beginning. */
@@ -129,14 +125,10 @@ function unpinned(cut: Cut | null): Cut | null {
 
 function startCheck(options: VerifyOptions, start: Start) {
   const pins = options.operators ?? null;
-  const checkpoint = options.checkpoint === undefined ? null : readCheckpoint(options.checkpoint, pins ?? []);
   const cutAt = options.cutAt === "newest" ? start.last : options.cutAt;
   const begins = { segment: start.first, frame: start.cut?.nextFrame ?? 0 };
-  const known = [...(options.heads ?? [])].sort((a, b) => a.frame - b.frame);
-  const heads = known.filter(({ frame }) => frame >= begins.frame);
+  const witnesses = startWitnesses(options, pins, { frame: begins.frame, seals: start.cut?.seals ?? 0 });
   let cut: Cut | null = null;
-  const heldHeads: { frame: number; held: boolean }[] = [];
-  let checkpointHeld = false;
   let bytes = 0;
   let segments = 0;
   const walk: Walk = {
@@ -163,13 +155,7 @@ function startCheck(options: VerifyOptions, start: Start) {
     hands: options.readHand === undefined ? null : startHands(options.readHand, pins),
     tree: growTree(),
     ...(start.cut === null ? {} : walkFrom(start.cut)),
-    onSeal(seal) {
-      if (checkpoint === null || checkpoint === undefined || seal.seals !== checkpoint.seals) return null;
-      const same =
-        checkpoint.root.equals(walk.tree.root()) && checkpoint.frame === seal.frame && checkpoint.link === seal.link;
-      checkpointHeld = same;
-      return same ? null : "checkpoint_mismatch";
-    },
+    onSeal: (seal) => (witnesses.atSeal(seal, () => walk.tree.root()) ? null : "checkpoint_mismatch"),
   };
 
   /** A checkpoint of the very seals that the cut stands for: no seal after the cut would be compared with it. */
@@ -228,7 +214,7 @@ function startCheck(options: VerifyOptions, start: Start) {
         return true;
       };
       let turnAt = TURN_BYTES;
-      let nextHead = heads[heldHeads.length]?.frame ?? -1;
+      let nextHead = witnesses.nextHead();
       for (;;) {
         const step = cursor.next();
         if (step === "end") break;
@@ -256,11 +242,8 @@ function startCheck(options: VerifyOptions, start: Start) {
             : breach(wrong, segment, offset);
         buffer.copy(walk.link, 0, end, end + LINK_BYTES);
         if (header.frame === nextHead) {
-          const known = heads[heldHeads.length];
-          const held = known?.link === walk.link.toString("hex");
-          heldHeads.push({ frame: nextHead, held });
-          if (!held) return breach("head_mismatch", segment, offset);
-          nextHead = heads[heldHeads.length]?.frame ?? -1;
+          if (!witnesses.atHead(walk.link.toString("hex"))) return breach("head_mismatch", segment, offset);
+          nextHead = witnesses.nextHead();
         }
         walk.nextFrame++;
         if (offset > turnAt) {
@@ -279,8 +262,7 @@ function startCheck(options: VerifyOptions, start: Start) {
   /** A scan stands for the walk where it goes on from here and no head that somebody remembers is within it. */
   function mayReplay({ linkBefore, firstFrame, marks, recordsAfter }: Scan): boolean {
     const frames = marks.reduce((sum, { records }) => sum + records + 1, recordsAfter);
-    const nextHead = heads[heldHeads.length]?.frame ?? Number.POSITIVE_INFINITY;
-    return walk.link.equals(linkBefore) && firstFrame === walk.nextFrame && nextHead >= firstFrame + frames;
+    return walk.link.equals(linkBefore) && firstFrame === walk.nextFrame && witnesses.nextHead() >= firstFrame + frames;
   }
 
   /** What stands behind the whole frames of a segment, for the next one to agree with. */
@@ -319,9 +301,7 @@ function startCheck(options: VerifyOptions, start: Start) {
     if (live) walk.notices.push({ ...place, code: "writer_live", detail: "" });
     const at = { segment: begins.segment, file: segmentName(begins.segment), offset: 0, frame: begins.frame };
     for (const { code, detail } of start.notices) walk.notices.push({ ...at, code, detail });
-    for (const head of known.slice(0, known.length - heads.length)) {
-      walk.notices.push({ ...at, frame: head.frame, code: "head_archived", detail: "" });
-    }
+    for (const frame of witnesses.headsBefore) walk.notices.push({ ...at, frame, code: "head_archived", detail: "" });
     if (stopped === null) {
       // Where the caller cuts right after the last segment, the cut declares how that one ended.
       const declared = cutAt === walk.segment + 1;
@@ -334,7 +314,9 @@ function startCheck(options: VerifyOptions, start: Start) {
       if (walk.endedBy !== "clean" && !live) {
         walk.notices.push({ ...place, code: "unclean_end", detail: "no writer is live" });
       }
-      found.push(...checkKnown());
+      const { wrong, archived } = witnesses.atEnd(walk.logId?.toString("hex") ?? null, walk.tree.size());
+      for (const { code, frame } of wrong) found.push(breach(code, walk.segment, end?.length ?? 0, frame));
+      if (archived !== null) walk.notices.push({ ...at, frame: archived, code: "checkpoint_archived", detail: "" });
       for (const [name, segment] of strangeSideFiles(options.folder, walk, begins.segment)) {
         walk.notices.push({ segment, file: name, offset: 0, frame: 0, code: "side_file_mismatch", detail: name });
       }
@@ -346,34 +328,6 @@ function startCheck(options: VerifyOptions, start: Start) {
       else found.push({ ...at, code: "unattested" });
     }
     return report(found.length === 0 ? "intact" : "not_intact", found, null);
-  }
-
-  /** What only a witness outside the folder can tell: that the log once went further. */
-  function checkKnown(): Breach[] {
-    const found: Breach[] = [];
-    const at = walk.previous?.length ?? 0;
-    if (checkpoint === undefined) found.push(breach("checkpoint_malformed", walk.segment, at));
-    else if (checkpoint !== null) {
-      const code = judgeCheckpoint(checkpoint);
-      if (code !== null) found.push(breach(code, walk.segment, at));
-    }
-    for (const head of heads.slice(heldHeads.length)) {
-      heldHeads.push({ frame: head.frame, held: false });
-      found.push(breach("head_behind", walk.segment, at, head.frame));
-    }
-    return found;
-  }
-
-  function judgeCheckpoint(known: ReadCheckpoint): BreachCode | null {
-    if (known.logId !== walk.logId?.toString("hex")) return "checkpoint_other_log";
-    if (pins !== null && known.signedBy === undefined) return "checkpoint_signature";
-    if (known.seals > walk.tree.size()) return "checkpoint_behind";
-    if (known.seals === 0) checkpointHeld = true;
-    if (known.seals < (start.cut?.seals ?? 0)) {
-      const at = { segment: begins.segment, file: segmentName(begins.segment), offset: 0, frame: known.frame };
-      walk.notices.push({ ...at, code: "checkpoint_archived", detail: "" });
-    }
-    return null;
   }
 
   function report(verdict: VerifyReport["verdict"], found: readonly Breach[], trouble: string | null): VerifyReport {
@@ -397,11 +351,7 @@ function startCheck(options: VerifyOptions, start: Start) {
       hands: walk.hands?.counts() ?? [],
       operatorsPinned: pins !== null,
       largestUnsealed: walk.largestUnsealed,
-      checkpoint:
-        checkpoint === null || checkpoint === undefined
-          ? null
-          : { seals: checkpoint.seals, signed: checkpoint.signedBy !== undefined, held: checkpointHeld },
-      heads: heldHeads,
+      ...witnesses.report(),
       cut,
       begins,
       trouble,
