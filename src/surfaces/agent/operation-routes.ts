@@ -1,10 +1,10 @@
 import { isSettled } from "../../conventions/operation/state.ts";
-import type { JsonSchema } from "../../conventions/request/schema.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { operationRecord } from "../../gateway/operation/operation.ts";
 import type { Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { readId } from "../../kernel/ids.ts";
+import { operationParams, reasonSchema } from "../plane/operation-schemas.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import { callAnswers, operationAnswer } from "./answers.ts";
 import type { AgentContext } from "./context.ts";
@@ -91,15 +91,3 @@ export function operationRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
     ),
   ];
 }
-
-const operationParams = {
-  type: "object",
-  properties: { operation_id: { type: "string", maxLength: 64 } },
-  required: ["operation_id"],
-} as const satisfies JsonSchema;
-
-const reasonSchema = {
-  type: "object",
-  properties: { reason: { type: "string", minLength: 1, maxLength: 500 } },
-  required: ["reason"],
-} as const satisfies JsonSchema;

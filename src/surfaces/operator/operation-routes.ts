@@ -2,6 +2,7 @@ import { operationErrands, type SettlementStatement } from "../../conventions/ap
 import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { readId } from "../../kernel/ids.ts";
+import { operationParams, reasonSchema } from "../plane/operation-schemas.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import { adoptionAnswer, operationAnswer, operationsAnswer } from "./answers.ts";
 import type { OperatorContext } from "./context.ts";
@@ -132,12 +133,6 @@ const adoptionSchema = {
   required: ["gateway"],
 } as const satisfies JsonSchema;
 
-const operationParams = {
-  type: "object",
-  properties: { operation_id: { type: "string", maxLength: 64 } },
-  required: ["operation_id"],
-} as const satisfies JsonSchema;
-
 export const settlementSchema = {
   type: "object",
   properties: {
@@ -186,10 +181,4 @@ export const errandSchema = {
     ...["format", "vault_id", "gateway", "operation_id", "request_fingerprint", "errand"],
     ...["reason", "nonce", "operator", "operator_key_id", "decided_at"],
   ],
-} as const satisfies JsonSchema;
-
-const reasonSchema = {
-  type: "object",
-  properties: { reason: { type: "string", minLength: 1, maxLength: 500 } },
-  required: ["reason"],
 } as const satisfies JsonSchema;
