@@ -147,4 +147,14 @@ test("the last byte that is not zero is found from either side of any place", ()
       assert.equal(lastNonZero(file, Math.min(from, bytes.length), bytes.length), expected);
     }),
   );
+  // It looks at blocks: the byte stands at the edges of each.
+  const bytes = Buffer.alloc(1_200_000);
+  const file = memoryFile(bytes);
+  for (const place of [0, 65_535, 65_536, 65_537, 151_423, 151_424, 1_048_576, 1_199_999]) {
+    bytes[place] = 1;
+    assert.equal(lastNonZero(file, 0, bytes.length), place);
+    assert.equal(lastNonZero(file, place + 1, bytes.length), -1);
+    bytes[place] = 0;
+  }
+  assert.equal(lastNonZero(file, 0, bytes.length), -1);
 });
