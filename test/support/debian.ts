@@ -96,7 +96,9 @@ export async function makeDebianMachine(): Promise<DebianMachine> {
   // Uids of its own: userdel looks for processes by number, and another test's machine runs beside this one.
   const uids = 20_000 + (process.pid % 10_000) * 3;
   const range = `printf 'SYS_UID_MIN ${uids}\\nSYS_UID_MAX ${uids + 2}\\n' >> /etc/login.defs`;
-  const script = `${overlays(join(folder, "layers"))}\n${range}\necho mounted\nexec sleep 3600`;
+  // What is thrown away need not survive a power cut: dpkg waits for the disk after each file otherwise.
+  const unsafe = "echo force-unsafe-io > /etc/dpkg/dpkg.cfg.d/unsafe";
+  const script = `${overlays(join(folder, "layers"))}\n${range}\n${unsafe}\necho mounted\nexec sleep 3600`;
   const keeper = spawn("unshare", ["--mount", "--propagation", "private", "sh", "-c", script], {
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -104,13 +106,10 @@ export async function makeDebianMachine(): Promise<DebianMachine> {
   const enter = [`--mount=/proc/${keeper.pid}/ns/mnt`, "--wd=/", "--"];
   let gateway: ChildProcess | null = null;
 
+  // The machine's own: with the clone's, `gw` would be the clone's too.
+  const env = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", HOME: "/root", DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C" };
+
   function inside(command: readonly string[]): SpawnSyncReturns<string> {
-    const env = {
-      PATH: "/usr/sbin:/usr/bin:/sbin:/bin",
-      HOME: "/root",
-      DEBIAN_FRONTEND: "noninteractive",
-      LC_ALL: "C",
-    };
     return spawnSync("nsenter", [...enter, ...command], { encoding: "utf8", input: "", env });
   }
 
@@ -162,7 +161,7 @@ export async function makeDebianMachine(): Promise<DebianMachine> {
     spawn(command, user) {
       const drop = user === undefined ? [] : ["setpriv", `--reuid=${user.name}`, `--regid=${user.name}`];
       const groups = user === undefined ? [] : [user.groups === "" ? "--clear-groups" : `--groups=${user.groups}`];
-      return spawn("nsenter", [...enter, ...drop, ...groups, ...command], { stdio: ["pipe", "pipe", "pipe"] });
+      return spawn("nsenter", [...enter, ...drop, ...groups, ...command], { stdio: ["pipe", "pipe", "pipe"], env });
     },
     async startIdent() {
       const { setting } = readUnit("gw-ident");
