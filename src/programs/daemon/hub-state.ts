@@ -134,10 +134,18 @@ export function shareStore(store: StateStore, { shares, keeper, worker, guard }:
     );
   }
   const shared = (row: StateRow): SharedRow => sharedOf(row, guard);
+  /** Attempts that only read: never on the hub, and not looked for there when they end. Their last row does not say what they were. */
+  const reads = new Set<string>();
+  function isRead({ table, id, body, over }: StateRow): boolean {
+    if (table !== "attempts") return false;
+    if (over === true) return reads.delete(id);
+    if (body["side_effect"] === false) reads.add(id);
+    return reads.has(id);
+  }
   return {
     ...store,
     async commit(rows, durability) {
-      const ever = shares() ? rows.filter(isEver) : [];
+      const ever = shares() ? rows.filter((row) => isEver(row) && !isRead(row)) : [];
       // What must survive a power cut is the intent of a side effect.
       const first = durability === "power" ? ever.filter((row) => isShared(row, worker)) : [];
       const there = first.length > 0 ? requireKeeper() : null;
