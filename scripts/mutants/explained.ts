@@ -3,7 +3,7 @@ import type { Change } from "./change-code.ts";
 /** A change that no test can notice, since the program behaves the same with it, and why. */
 export interface Explained {
   readonly file: string;
-  /** The line, as it stands in the source. */
+  /** The line as it stands in the source, or what tells it from the others. */
   readonly code: string;
   /** The change, as the list of survivors has it. */
   readonly says: string;
@@ -11,6 +11,18 @@ export interface Explained {
 }
 
 export const explained: readonly Explained[] = [
+  {
+    file: "src/conventions/caller/session.ts",
+    code: 'if (step.kind === "refused") throw new Fault(',
+    says: 'step.kind === "refused" → false',
+    why: "the table has both steps; the compiler wants the case",
+  },
+  {
+    file: "src/conventions/grant/condition.ts",
+    code: "return { kind, input, values: [...new Set(values as Scalar[])].sort((a, b) => (String(a) < String(b) ? -1 : 1)) };",
+    says: "1 → 2",
+    why: "a sort asks for the sign alone",
+  },
   {
     file: "src/conventions/operation/summary.ts",
     code: "(one.operation_id < other.operation_id ? -1 : 1)",
@@ -27,5 +39,5 @@ export const explained: readonly Explained[] = [
 
 export function findExplained(change: Change & { readonly file: string }): Explained | undefined {
   const { file, code, says } = change;
-  return explained.find((row) => row.file === file && row.code === code && row.says === says);
+  return explained.find((row) => row.file === file && code.includes(row.code) && row.says === says);
 }

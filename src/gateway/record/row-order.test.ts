@@ -42,3 +42,14 @@ test("rows that nobody can be late for are let go, and the others are not", () =
   }
   assert.deepEqual(order.newest(slow, [row("r0"), row("fresh")]), [row("fresh")], "the slow one is still behind");
 });
+
+test("what is unordered is always kept, and one moment may keep a row twice", () => {
+  const order = createRowOrder();
+  const [earlier, later] = [order.begin(), order.begin()];
+  const one = { table: "notes", id: "a", runId: "", state: "x", body: {} } as const;
+  assert.deepEqual(order.newest(later, [one]), [one]);
+  assert.deepEqual(order.newest(later, [one]), [one]);
+  assert.deepEqual(order.newest(earlier, [one]), []);
+  const free = { ...one, unordered: true } as const;
+  assert.deepEqual(order.newest(earlier, [free]), [free]);
+});
