@@ -51,14 +51,15 @@ export async function authorizeCall(
   const standing = run.sessions.has(caller.key);
   const asks = standing ? repeat() : null;
   // Whether a run may begin is not to hang on a ticket for one of its calls: that one has a card of its own.
-  if (found.kind !== "missing" && asks === null && !isOpen(repeat)) {
+  if (found.kind !== "missing" && (standing ? asks === null : !isOpen(repeat))) {
     const reasons = reasonsOf(prepared, eachUse, true, found);
-    const asked = questionOf(core, prepared, reasons, found, call);
+    // Most calls are asked about by nobody: the words are not put together for them.
+    const asked = () => questionOf(core, prepared, reasons, found, call);
     const merged = mayOpen(run, caller)
-      ? openByCall(core, run, caller, asked)
+      ? openByCall(core, run, caller, asked())
       : reasons.length === 0
         ? null
-        : mergeIntoAdmission(core, run, caller, asked);
+        : mergeIntoAdmission(core, run, caller, asked());
     if (merged !== null) {
       call.approvalId = run.admission?.approvalId ?? null;
       const authorization = authorizedByCard(await merged);
