@@ -49,6 +49,9 @@ test("whoever looks for a row sees what waits to be written of it, and leaves al
   const third = store.commit([row("c", "ended")], "power");
   assert.deepEqual(store.find("runs", "c"), row("c", "ended"));
   await third;
+  const fourth = store.commit([row("b", "ended")], "power");
+  assert.deepEqual(store.load("runs", "ended"), [row("b", "ended"), row("c", "ended")], "so does a list of them");
+  await fourth;
   await store.close();
 });
 

@@ -184,6 +184,8 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
       });
     },
     load(table, state) {
+      // What waits may be of that state, or no longer be.
+      if (waiting.length > 0) flush();
       const found = file.handle
         .prepare(`select id, run_id, state, sealed from ${table} where state = ? order by id`)
         .all(state);
