@@ -33,6 +33,13 @@ let agent: Plane;
 /** Another machine: an operator's keys and signed files, and no gateway. */
 let desk: Home;
 
+function copyOf({ folder }: Home): Home {
+  const copy = new Home(makeFolder());
+  mkdirSync(copy.folder, { mode: 0o700 });
+  for (const name of ["vault.json", "policy.json"]) copyFileSync(join(folder, name), join(copy.folder, name));
+  return copy;
+}
+
 before(async () => {
   if (skip !== false) return;
   [cluster, provider] = await Promise.all([makeCluster(programs ?? "", makeFolder()), startProvider()]);
@@ -44,9 +51,7 @@ before(async () => {
   assert.equal((await home.run(["hub", "init", cluster.url("owner")])).code, 0);
   await cluster.sql("create role web1 login in role gw_gateway; create role ada login in role gw_operator");
   await home.must(["hub", "join", cluster.url("web1"), "--name", "web1"]);
-  desk = new Home(makeFolder());
-  mkdirSync(desk.folder, { mode: 0o700 });
-  for (const name of ["vault.json", "policy.json"]) copyFileSync(join(home.folder, name), join(desk.folder, name));
+  desk = copyOf(home);
 });
 after(async () => {
   if (skip !== false) return;
@@ -211,8 +216,14 @@ real("a grant is signed and removed from a machine without a gateway, and every 
   assert.doesNotMatch(bodies, /from-afar|demo/, "the database reads nothing of it");
   // The files at the desk are as they were copied; the next change is made from what the gateways follow.
   assert.deepEqual(await grantsOn(hub(), desk), ["from-afar"]);
+  const stray = copyOf(home);
   const second = await add("and-another");
   assert.equal(second.code, 0, second.err);
+  // Two policies of one number, each signed: what is made from one of them would undo the other.
+  await stray.must(["grant", "remove", "from-afar"]);
+  for (const words of [["list"], ["remove", "and-another"]])
+    assert.equal(codeOf(await stray.operator(["grant", ...words, ...hub()])), "hub_document_forked");
+  assert.equal((await stray.operator(["grant", "list", ...hub(), "--despite", "web1"])).code, 0);
   assert.equal(codeOf(await add("and-another")), "grant_exists");
   assert.deepEqual([...(await grantsOn([]))].sort(), ["and-another", "from-afar"]);
   assert.equal(await answerTo(said?.body ?? "", "policy"), "policy_moved_on", "played again");
@@ -223,6 +234,8 @@ real("a grant is signed and removed from a machine without a gateway, and every 
   assert.deepEqual(await grantsOn(hub(), desk), []);
   assert.deepEqual(await grantsOn([]), []);
   assert.equal(codeOf(await desk.operator(["grant", "remove", "from-afar", ...hub()])), "not_found");
+  const another = await new Home(makeFolder()).init();
+  assert.equal(codeOf(await another.operator(["grant", "list", ...hub()])), "not_found", "no gateway of its vault");
 });
 
 real("what an administrator plays again, moves or makes up decides nothing", async () => {

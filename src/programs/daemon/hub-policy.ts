@@ -1,4 +1,4 @@
-import type { DocumentParts } from "../../hub/documents.ts";
+import type { CheckedDocument, DocumentParts } from "../../hub/documents.ts";
 import { openPolicyOrder } from "../../hub/policy-order.ts";
 import { Denied } from "../../kernel/failure.ts";
 
@@ -8,7 +8,10 @@ type Home = Pick<DocumentParts, "here" | "check" | "take" | "open" | "vaultId">;
 export async function takePolicyOrder(body: string, home: Home): Promise<string> {
   const order = openPolicyOrder(body, home.vaultId, home.open);
   if (order === undefined)
-    throw new Denied("value_not_allowed", "This is no policy that anybody of this vault sealed for its gateways.");
+    throw new Denied(
+      "value_not_allowed",
+      "This is no policy that anybody of this vault sealed for its gateways. Where an operator was removed since your files were copied, copy vault.json and policy.json from a host once more.",
+    );
   const [vault, policy] = ["vault", "policy"].map((kind) => home.here().find((one) => one.kind === kind));
   if (vault === undefined || policy === undefined)
     throw new Denied(
@@ -24,11 +27,18 @@ export async function takePolicyOrder(body: string, home: Home): Promise<string>
   const next = home.check("policy", order.text, null);
   if (next === undefined) throw new Denied("policy_tampered", "No operator of this vault signed this policy.");
   if (next.digest === policy.digest) return "taken";
-  if (next.generation !== policy.generation + 1)
-    throw new Denied(
-      "policy_moved_on",
-      `This is policy ${next.generation}, and this gateway follows policy ${policy.generation} already. Nothing was changed. Say it once more: it is made from the newest one then.`,
-    );
+  if (next.generation !== policy.generation + 1) throw movedOn(next, policy);
   await home.take([next]);
+  // An operator may have signed on this host at the same moment: that one stays, and this one is not in force.
+  const now = home.here().find(({ kind }) => kind === "policy");
+  if (now?.digest !== next.digest) throw movedOn(next, now ?? policy);
   return "taken";
+}
+
+function movedOn(next: CheckedDocument, { generation }: CheckedDocument): Denied {
+  const other = generation === next.generation ? "another" : `policy ${generation}`;
+  return new Denied(
+    "policy_moved_on",
+    `This is policy ${next.generation}, and this gateway follows ${other} already. Nothing was changed. Say it once more: it is made from the newest one then.`,
+  );
 }

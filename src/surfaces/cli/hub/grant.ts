@@ -1,6 +1,7 @@
 import { grantRecord } from "../../../conventions/grant/record.ts";
 import { connectHub, type HubLogin } from "../../../hub/connect.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
+import { Unreachable } from "../../client/connection.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { readGrantCaller } from "../grant/caller.ts";
 import {
@@ -40,8 +41,10 @@ export function runHubGrantAdd(name: string, options: GrantAddOptions & HubGrant
 export function runHubGrantRemove(name: string, options: HubGrantOptions, deps: CliDeps): Promise<Exit> {
   return changing(options, deps, async ({ sign }) => {
     await removeGrant(name, sign);
-    const line = `${name} is removed. Sessions that stand on it send nothing more.`;
-    return { record: { grant: name, removed: true }, say: () => deps.io.out(line) };
+    const line = (where: string, there: string): string =>
+      `${name} is removed${where}. Sessions${there} that stand on it send nothing more.`;
+    const say = (whole: boolean): void => deps.io.out(whole ? line("", "") : line(" where it was taken", " there"));
+    return { record: { grant: name, removed: true }, say };
   });
 }
 
@@ -82,7 +85,8 @@ export async function signLineOnHub(
 
 interface Changed {
   readonly record: object;
-  say(): void;
+  /** `whole` where every gateway has taken it. */
+  say(whole: boolean): void;
 }
 
 function changing(
@@ -92,24 +96,37 @@ function changing(
 ): Promise<Exit> {
   return onHub(options, deps, async (session: HubSession) => {
     let answered: readonly Answered[] = [];
-    const tell = (all: readonly Answered[]): void => {
-      answered = all;
+    let heard: ReadonlySet<string> = new Set();
+    const tell = (all: readonly Answered[], living: ReadonlySet<string>): void => {
+      [answered, heard] = [all, living];
     };
-    const { record, say } = await work(await readPolicyOnHub(session, deps, { ...options, tell }));
+    let changed: Changed;
+    try {
+      changed = await work(await readPolicyOnHub(session, deps, { ...options, tell }));
+    } catch (error) {
+      // Signed and not refused by anybody: it may be in force in a moment.
+      if (!(error instanceof Unreachable)) throw error;
+      deps.io.err(error.message);
+      return exits.pending;
+    }
     const states = answered.map(({ gateway, answer }) => ({
       gateway,
       state: answer === null ? "no_answer" : answer.code === null ? "taken" : "refused",
       code: answer?.code ?? null,
     }));
-    if (options.json) deps.io.out(JSON.stringify({ ...record, gateways: states }));
-    else say();
-    for (const { gateway, state, code } of states) {
-      if (state === "taken") continue;
-      const why = code === null ? "has not answered" : `refused it: ${showIdentifier(code)}`;
-      deps.io.err(
-        `WARNING: ${showIdentifier(gateway)} ${why}. It follows as soon as it sees what the others took: gw status --hub URL`,
-      );
-    }
-    return exits.done;
+    const open = states.filter(({ state }) => state !== "taken");
+    if (options.json) deps.io.out(JSON.stringify({ ...changed.record, gateways: states }));
+    else changed.say(open.length === 0);
+    for (const { gateway, code } of open) deps.io.err(`WARNING: ${showIdentifier(gateway)} ${whyNot(code)}`);
+    return open.some(({ gateway }) => heard.has(gateway)) ? exits.pending : exits.done;
   });
+}
+
+/** Whoever is behind comes after; whoever has another one does not, and then somebody who took it may have lied. */
+function whyNot(code: string | null): string {
+  const follows = "It follows as soon as it sees what the others took: gw status --hub URL";
+  if (code === null) return `has not answered. ${follows}`;
+  const why = `refused it: ${showIdentifier(code)}.`;
+  if (code === "gateway_behind") return `${why} ${follows}`;
+  return `${why} Two signed at one moment, or whoever took it lies: see gw grant list there`;
 }

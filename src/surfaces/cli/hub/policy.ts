@@ -4,6 +4,7 @@ import { readPack } from "../../../conventions/action/read.ts";
 import { knownToPeers } from "../../../hub/peer-heads.ts";
 import { DOCUMENTS_PURPOSE, documentPlace, sealPolicyOrder } from "../../../hub/policy-order.ts";
 import { HUB_SCHEMA } from "../../../hub/schema.ts";
+import type { AnswerStatement } from "../../../hub/statement.ts";
 import type { Digest } from "../../../kernel/canonical-json.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
@@ -32,8 +33,8 @@ export interface PolicyOnHub {
 interface PolicyHow {
   /** Gateways whose word on what they follow is not believed. */
   readonly despite?: readonly string[];
-  /** What each gateway answered, where one of them took it. */
-  readonly tell?: (answered: readonly Answered[]) => void;
+  /** What each gateway answered, where one of them took it, and who of them was heard a moment ago. */
+  readonly tell?: (answered: readonly Answered[], living: ReadonlySet<string>) => void;
 }
 
 export async function readPolicyOnHub(
@@ -50,24 +51,32 @@ export async function readPolicyOnHub(
     using plain = unseal(key, documentPlace(vaultId, kind, name), sealed);
     return plain?.use((bytes) => Buffer.from(bytes));
   };
+  if (names.length === 0)
+    throw new Denied(
+      "not_found",
+      "No gateway of this vault is on this hub. Nothing was read there, and nothing signed.",
+    );
   const policy = await newest();
   await requireNewest();
 
-  /** Of each gateway its newest: what an owned one puts there is in the way of nothing. */
+  /** Of each gateway its newest: what an owned one puts there is in the way of nothing. Two of one number are nobody's to build on. */
   async function newest(): Promise<Policy> {
-    const own = policyInForce(home, vault);
+    let top = policyInForce(home, vault);
+    let from = "this home";
     const rows = await connection.ask<{ gateway: string; generation: string }>(
       `select gateway, max(generation) as generation from ${HUB_SCHEMA}.documents
         where vault_id = $1 and kind = 'policy' and gateway = any($2) and octet_length(sealed) <= ${defaults.hubDocumentBytes}
-        group by gateway order by max(generation) desc limit ${defaults.hubGateways}`,
-      [vaultId, names],
+        group by gateway order by max(generation) desc, gateway = any($3), gateway limit ${defaults.hubGateways}`,
+      [vaultId, names, despite],
     );
     for (const { gateway, generation } of rows) {
-      if (Number(generation) <= (own?.version ?? 0)) break;
+      if (Number(generation) < (top?.version ?? 0)) break;
       const found = await fetchDocument(gateway, generation);
-      if (found !== undefined) return found;
+      if (found === undefined) continue;
+      if (found.version > (top?.version ?? 0)) [top, from] = [found, gateway];
+      else if (found.digest !== top?.digest && !despite.includes(gateway)) throw forked(generation, from, gateway);
     }
-    return own ?? home.readPolicy(vault);
+    return top ?? home.readPolicy(vault);
   }
 
   async function fetchDocument(gateway: string, generation: string): Promise<Policy | undefined> {
@@ -133,12 +142,29 @@ export async function readPolicyOnHub(
       const said = speakers.map(({ gateway, identityKey }) => ({ gateway, key: identityKey, body }));
       const isOwed = ({ gateway, answer }: Answered): boolean => answer === null && living.has(gateway);
       const answered = await sayEach(connection, "policy", said, deps, (all) => !all.some(isOwed));
-      if (answered.some(({ answer }) => answer?.code === null)) return tell?.(answered);
+      if (answered.some(({ answer }) => answer?.code === null)) return tell?.(answered, living);
       const refused = answered.find(({ answer }) => isKnown(answer)) ?? answered.find(({ answer }) => answer !== null);
-      if (refused !== undefined) throw refusalIn(refused.answer);
+      if (refused !== undefined) throw refusalBeside(refused.answer, answered);
       throw new Unreachable(
         "It is signed and on the hub, and no gateway has answered yet. The first that is back takes it, unless another policy was signed by then. See: gw grant list --hub URL",
       );
     },
   };
+}
+
+/** What is made from one of them would undo what is only in the other. */
+function forked(generation: string, one: string, other: string): Denied {
+  return new Denied(
+    "hub_document_forked",
+    `${one} and ${other} have different policies ${generation}: two operators signed at one moment. Nothing was signed. See gw grant list on both, and sign on one of the hosts what only the other has: all follow what is newer. Where ${other} lies, since somebody owns that host: --despite ${other}`,
+  );
+}
+
+/** It still lies there for those who have not answered: whoever is refused may find it in force later. */
+function refusalBeside(answer: AnswerStatement | null, all: readonly Answered[]): Denied {
+  const refusal = refusalIn(answer);
+  const silent = all.filter((one) => one.answer === null).map(({ gateway }) => gateway);
+  if (silent.length === 0) return refusal;
+  const still = `It is on the hub for ${silent.join(", ")} too, not answered yet, and may still be taken there. See: gw grant list --hub URL`;
+  return new Denied(refusal.code, `${refusal.message} ${still}`);
 }
