@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { connect } from "node:net";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { previewBody } from "./support/consequential.ts";
 import {
@@ -162,6 +163,14 @@ describe("whatever a plane refuses or takes is in the log under the words of its
     const [asked] = accepted.filter(({ endpoint }) => endpoint === "POST /v1/runs/{run_id}/calls");
     assert.deepEqual([asked?.["plane"], asked?.["run_id"], asked?.["status"]], ["agent", run, 200]);
     assert.match(String(asked?.["fields_digest"]), /^sha256:/);
+    const { out } = await home.must(["audit", "export", "--log", join(home.folder, "audit")]);
+    const frames = out
+      .split("\n")
+      .filter((line) => line.includes(String(reply.body["call_id"])))
+      .map((line) => JSON.parse(line) as { readonly frame: number; readonly event: Members })
+      .filter(({ event }) => ["action_finished", "request_accepted"].includes(String(event["event_type"])))
+      .map(({ frame }) => frame);
+    assert.deepEqual(frames, [frames[0], frames[0]], "the word about a plain read is written with its end");
     const decided = accepted.find(
       ({ plane, endpoint }) => plane === "operator" && String(endpoint).includes("decision"),
     );

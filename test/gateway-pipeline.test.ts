@@ -377,6 +377,7 @@ test("nothing of a session leaves that is revoked while the hub is asked, and wh
         admit: () => undefined,
         beforeSend: () => revoke("beforeSend"),
         count: () => revoke("count").then(() => counted),
+        holdsAnswers: () => false,
         beforeAnswer: () => Promise.resolve(),
       },
     });

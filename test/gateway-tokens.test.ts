@@ -332,6 +332,7 @@ test("a limit of the fleet on the credential counts each exchange, and refuses o
     hub: {
       admit: () => undefined,
       beforeSend: () => Promise.resolve(),
+      holdsAnswers: () => false,
       beforeAnswer: () => Promise.resolve(),
       async count({ pack, credential, grant, sideEffect, cents }) {
         if (full) throw new Denied("fleet_limit_reached", "the limit is reached");

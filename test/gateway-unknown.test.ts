@@ -380,6 +380,7 @@ test("a repeat that the fleet has no room for is not sent, and leaves the reserv
     admit: () => undefined,
     beforeSend: () => Promise.resolve(),
     count: () => (++counts === 1 ? Promise.resolve(null) : Promise.reject(full)),
+    holdsAnswers: () => false,
     beforeAnswer: () => Promise.resolve(),
   });
   run = await openApproved();

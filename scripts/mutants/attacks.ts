@@ -254,8 +254,8 @@ export const attacks: readonly Mutant[] = [
   {
     rule: "hub: an answer waits for the log of it to be on the hub, where that is signed",
     file: "src/programs/daemon/hub-gate.ts",
-    text: "      while (waits() && (await reach(frame)) !== true) {",
-    becomes: "      while (!waits() && (await reach(frame)) !== true) {",
+    text: "      while (holdsAnswers() && (await reach(frame)) !== true) {",
+    becomes: "      while (!holdsAnswers() && (await reach(frame)) !== true) {",
     tests: ["test/hub-gate.host.test.ts"],
     title: "the answer of an effect that is under way waits for the hub to come back, and is not lost",
   },

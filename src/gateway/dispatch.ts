@@ -134,16 +134,21 @@ async function dispatch(
   return result;
 }
 
-/** A success is the end of a plain read, and its answer; where the hub has a word before the answer it is not yet. */
+/** A success is the end of a plain read, and its answer; where answers wait for the hub it is not yet. */
 function closingOf(
   { ports }: Pick<Core, "ports">,
   { outbound, way }: Prepared,
   { closing }: CallRequest,
   { id }: Call,
 ): Pick<Sending, "after"> {
-  if (closing === undefined || ports.hub !== undefined) return {};
+  if (closing === undefined) return {};
   if (outbound.sideEffect || way.kind !== "plain" || way.list !== undefined) return {};
-  return { after: ({ verdict }) => ({ events: verdict.kind === "success" ? closing(id) : [], rows: [] }) };
+  return {
+    after({ verdict }) {
+      const isAnswer = verdict.kind === "success" && ports.hub?.holdsAnswers() !== true;
+      return { events: isAnswer ? closing(id) : [], rows: [] };
+    },
+  };
 }
 
 async function carryOut(

@@ -176,6 +176,8 @@ export interface HubGate {
   beforeSend(receipt: IntentReceipt): Promise<void>;
   /** Takes what a send counts for from every limit of the fleet that it falls under; null where it falls under none. */
   count(send: Countable): Promise<Counted | null>;
+  /** Whether an answer waits until what happened is on the hub. */
+  holdsAnswers(): boolean;
   /** Resolves once what happened is on the hub; of a read that may go on without it, sooner. */
   beforeAnswer(sideEffect: boolean): Promise<void>;
 }

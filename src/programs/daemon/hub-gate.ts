@@ -25,7 +25,7 @@ interface GateParts {
 
 /** What signed policy does not let happen without the hub. Where it asks for nothing, nobody waits for anything. */
 export function createHubGate({ log, sleep, rules, shipper, limits }: GateParts): HubGate {
-  const waits = (): boolean => rules()?.log === "before_answer";
+  const holdsAnswers = (): boolean => rules()?.log === "before_answer";
 
   /** Undefined for not yet. */
   async function reach(frame: number): Promise<boolean | undefined> {
@@ -70,13 +70,13 @@ export function createHubGate({ log, sleep, rules, shipper, limits }: GateParts)
   return {
     admit({ sideEffect, standing }) {
       const shares = sideEffect && rules()?.operations === "shared";
-      if ((!waits() && !shares) || !isAway() || (standing && !sideEffect && isInGrace())) return;
+      if ((!holdsAnswers() && !shares) || !isAway() || (standing && !sideEffect && isInGrace())) return;
       throw away(
         `${sideEffect || !standing ? "" : " The time for which reads go on without it is over."} Nothing was sent.`,
       );
     },
     async beforeSend({ frame }) {
-      if (waits() && (await reach(frame)) !== true)
+      if (holdsAnswers() && (await reach(frame)) !== true)
         throw away(" What was about to be sent could not be put on record there, so nothing was.");
       // Nobody takes over from a gateway that the hub heard a moment ago. One that slept since may have been taken over.
       if (rules()?.operations === "shared" && (shipper()?.silentMs() ?? Infinity) >= defaults.hubSilentMs / 2)
@@ -106,10 +106,11 @@ export function createHubGate({ log, sleep, rules, shipper, limits }: GateParts)
         },
       };
     },
+    holdsAnswers,
     async beforeAnswer(sideEffect) {
       const { frame } = log.head();
       // An effect cannot be taken back: its answer waits for the hub, or until policy no longer asks for that.
-      while (waits() && (await reach(frame)) !== true) {
+      while (holdsAnswers() && (await reach(frame)) !== true) {
         if (!sideEffect && isInGrace()) return;
         if (!sideEffect && isAway())
           throw away(" It was read, and is not told: the record of it could not be put there.");
