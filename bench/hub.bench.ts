@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { GATEWAY_FLAGS, gatewayEnvironment } from "../src/programs/start-gateway.ts";
 import { findPostgres, makeCluster } from "../test/support/postgres.ts";
 import { type Bench, median } from "./bench.ts";
 import { startApprover } from "./calls/approver.ts";
@@ -24,16 +25,17 @@ async function measure(emit: Parameters<Bench["run"]>[0], programs: string): Pro
   const children: ChildProcess[] = [];
   const close: (() => unknown)[] = [];
   const approvers: ReturnType<typeof startApprover>[] = [];
-  const start = (args: readonly string[]): ChildProcess => {
+  const start = (args: readonly string[], env = process.env): ChildProcess => {
     const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", ...args], {
       stdio: ["ignore", "pipe", "inherit", "ipc"],
+      env,
     });
     children.push(child);
     return child;
   };
   const up = async ({ folder, keyFile }: BenchHome): Promise<ChildProcess> => {
-    const flags = ["--disable-sigusr1", "--clear-free-memory", join(root, "src/programs/gateway.ts")];
-    const gateway = start([...flags, folder, "--key-file", keyFile]);
+    const program = join(root, "src/programs/gateway.ts");
+    const gateway = start([...GATEWAY_FLAGS, program, folder, "--key-file", keyFile], gatewayEnvironment());
     await firstLine(gateway);
     return gateway;
   };

@@ -300,9 +300,10 @@ export class Home {
    */
   async up(extra: readonly string[] = [], prefix: readonly string[] = []): Promise<Gateway> {
     if (whole || extra.length > 0 || prefix.length > 0) return this.upByHand(extra, prefix);
-    const flags = ["--disable-sigusr1", "--clear-free-memory", "--disable-warning=ExperimentalWarning"];
-    const command = [process.execPath, ...flags, programOf(GW, "gateway"), this.folder];
-    const running = start(command, { env: this.environment(), as: this.owner });
+    const flags = ["--disable-sigusr1", "--clear-free-memory", "--max-semi-space-size=16"];
+    const quiet = "--disable-warning=ExperimentalWarning";
+    const command = [process.execPath, ...flags, quiet, programOf(GW, "gateway"), this.folder];
+    const running = start(command, { env: { ...this.environment(), MALLOC_ARENA_MAX: "2" }, as: this.owner });
     await this.#isUp(running, /^ready /m);
     const { pid, trouble } = await this.status();
     const gateway = { ...running, pid: Number(pid) };
