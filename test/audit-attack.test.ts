@@ -4,11 +4,13 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { signCheckpoint } from "../src/audit/checkpoint/checkpoint.ts";
 import { growTree } from "../src/audit/checkpoint/tree.ts";
-import { signCut } from "../src/audit/cut/cut.ts";
+import { type Cut, signCut } from "../src/audit/cut/cut.ts";
 import type { VerifyReport } from "../src/audit/verify/report.ts";
 import { scanSegment } from "../src/audit/verify/scan.ts";
 import { startThreads } from "../src/audit/verify/scan-threads.ts";
 import { type ScanAhead, type ToScan, verifyLog } from "../src/audit/verify/verify.ts";
+import { runAuditVerify } from "../src/surfaces/cli/audit/verify.ts";
+import type { CliIo } from "../src/surfaces/cli/io.ts";
 import {
   assemble,
   attest,
@@ -588,6 +590,14 @@ async function cutBefore(segment: number, signer: Keys = keys) {
   return { folder, archive, cut };
 }
 
+/** A frame that was moved away, and of which the cut says nothing: a record. */
+function unnamedIn({ nextFrame, attestable }: Cut): number {
+  const named = new Set(attestable.map(([frame]) => frame));
+  const found = Array.from({ length: nextFrame - 1 }, (_, frame) => frame).find((frame) => !named.has(frame));
+  assert.ok(found !== undefined);
+  return found;
+}
+
 const codesOf = ({ notices }: VerifyReport): string[] => notices.map(({ code }) => code);
 
 for (const segment of [2, 3, 4]) {
@@ -658,12 +668,12 @@ test("what was seen before the cut is told as moved away, what was seen at it or
   assert.ok(cut.sealed !== null);
   const { head } = await verify(large);
   assert.ok(head !== null);
-  const early = { frame: 1, link: "0".repeat(64) };
+  const early = { frame: unnamedIn(cut), link: "0".repeat(64) };
   const known = await verify(folder, { heads: [head, early] });
   assert.deepEqual([known.verdict, known.heads], ["intact", [{ frame: head.frame, held: true }]]);
   assert.deepEqual(
     known.notices.filter(({ code }) => code === "head_archived").map(({ frame }) => frame),
-    [1],
+    [early.frame],
   );
   const first = { frame: cut.nextFrame, link: "0".repeat(64) };
   assert.equal((await verify(folder, { heads: [first] })).firstBreach?.code, "head_mismatch");
@@ -681,11 +691,51 @@ test("what was seen before the cut is told as moved away, what was seen at it or
   );
   for (const other of [{ root: Buffer.alloc(32) }, { frame: frame + 1 }, { link: "0".repeat(64) }])
     assert.equal((await by({ ...at, ...other })).firstBreach?.code, "checkpoint_mismatch", Object.keys(other).join());
-  const moved = await by({ ...at, seals: cut.seals - 1 });
+  const moved = await by({ ...at, seals: cut.seals - 1, frame: early.frame });
   assert.deepEqual(
     [moved.verdict, moved.checkpoint?.held, codesOf(moved).includes("checkpoint_archived")],
     ["intact", false, true],
   );
+});
+
+test("gw audit verify holds what was seen of a part that was moved away to what its cut still tells of it", async () => {
+  const { folder, cut } = await cutBefore(3);
+  assert.ok(cut.sealed !== null && cut.open !== null && cut.attestable[0] !== undefined);
+  const file = join(freshFolder(), "checkpoint");
+  const run = async (extra: object) => {
+    const said: string[] = [];
+    const io = { out: (line: string) => void said.push(line), err: assert.fail } as unknown as CliIo;
+    const asked = { log: folder, operator: [keys.operator.toString("hex")], json: true, ...extra };
+    const exit = await runAuditVerify(asked, io);
+    const report = JSON.parse(said.join("")) as VerifyReport;
+    return [exit, report.firstBreach?.code, report.firstBreach?.frame, codesOf(report).includes("head_archived")];
+  };
+  const [attestable, link] = [...cut.attestable].sort(([a], [b]) => a - b)[0] ?? [0, ""];
+  const last = { frame: cut.nextFrame - 1, link: cut.link };
+  for (const head of [last, cut.sealed, cut.open, { frame: attestable, link }]) {
+    assert.deepEqual(await run({ rememberedHead: head }), [0, undefined, undefined, false], `${head.frame}`);
+    const other = { ...head, link: "0".repeat(64) };
+    assert.deepEqual(await run({ rememberedHead: other }), [1, "head_mismatch", head.frame, false], `${head.frame}`);
+  }
+  // The same with two who saw the same head: neither is taken for one that the log does not reach.
+  const twice = await verify(folder, { heads: [last, last] });
+  assert.deepEqual([twice.verdict, twice.heads.map(({ held }) => held)], ["intact", [true, true]]);
+  const { head } = await verify(large);
+  assert.ok(head !== null);
+  const both = await verify(folder, { heads: [head, head] });
+  assert.deepEqual([both.verdict, both.heads.map(({ held }) => held)], ["intact", [true, true]]);
+
+  const by = async (extra: object) => {
+    const at = { ...{ logId: cut.logId, seals: cut.seals - 1, root: Buffer.alloc(32, 1) }, timeSeconds: 1_750_000_000 };
+    writeFileSync(file, signCheckpoint({ ...at, ...last, ...extra }, keys.approver));
+    return (await run({ checkpoint: file })).slice(0, 2);
+  };
+  assert.deepEqual(await by({ frame: unnamedIn(cut) }), [0, undefined]);
+  // Fewer seals than the cut counts, and later than its last: the cut, or the checkpoint, is of another history.
+  assert.deepEqual(await by({ frame: cut.sealed.frame, link: cut.sealed.link }), [1, "checkpoint_mismatch"]);
+  assert.deepEqual(await by({ frame: cut.nextFrame + 1 }), [1, "checkpoint_mismatch"]);
+  assert.deepEqual(await by({ frame: attestable, link: "0".repeat(64) }), [1, "checkpoint_mismatch"]);
+  assert.deepEqual(await by({ seals: 0, frame: 0 }), [1, "checkpoint_malformed"], "no seal is nothing to go by");
 });
 
 test("what was checked before is not looked at again, unless something below it is missing", async () => {

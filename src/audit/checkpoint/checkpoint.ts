@@ -32,7 +32,7 @@ export function readCheckpoint(text: string, keys: readonly Buffer[]): ReadCheck
   if (note === undefined) return undefined;
   const lines = note.text.slice(0, -1).split("\n");
   const origin = /^gw-audit\/([0-9a-f]{32})$/.exec(lines[0] ?? "");
-  const size = /^(0|[1-9]\d{0,15})$/.exec(lines[1] ?? "");
+  const size = /^([1-9]\d{0,15})$/.exec(lines[1] ?? "");
   const root = Buffer.from(lines[2] ?? "", "base64");
   const seal = /^seal (0|[1-9]\d{0,15}) ([0-9a-f]{64}) (0|[1-9]\d{0,15})$/.exec(lines[3] ?? "");
   if (lines.length < LINE_COUNT || origin === null || size === null || seal === null) return undefined;

@@ -127,7 +127,7 @@ function startCheck(options: VerifyOptions, start: Start) {
   const pins = options.operators ?? null;
   const cutAt = options.cutAt === "newest" ? start.last : options.cutAt;
   const begins = { segment: start.first, frame: start.cut?.nextFrame ?? 0 };
-  const witnesses = startWitnesses(options, pins, { frame: begins.frame, seals: start.cut?.seals ?? 0 });
+  const witnesses = startWitnesses(options, pins, start.cut);
   let cut: Cut | null = null;
   let bytes = 0;
   let segments = 0;
@@ -172,6 +172,8 @@ function startCheck(options: VerifyOptions, start: Start) {
   /** Between two segments: what a cut would say here, and whether the one that is there says the same. */
   function boundary(segment: number): Breach | null {
     if (segment === start.first && wrongAtCut !== null) return breach(wrongAtCut, segment, 0);
+    const { wrongBefore } = witnesses;
+    if (segment === start.first && wrongBefore !== null) return breach("head_mismatch", segment, 0, wrongBefore);
     if (segment === cutAt) cut = cutOf(walk, segment);
     if (start.signed?.cut.segment !== segment || start.cut !== null) return null;
     const same = isDeepStrictEqual(unpinned(cutOf(walk, segment)), unpinned(start.signed.cut));
@@ -241,7 +243,7 @@ function startCheck(options: VerifyOptions, start: Start) {
             ? carriedOr(breach(wrong, segment, offset))
             : breach(wrong, segment, offset);
         buffer.copy(walk.link, 0, end, end + LINK_BYTES);
-        if (header.frame === nextHead) {
+        while (header.frame === nextHead) {
           if (!witnesses.atHead(walk.link.toString("hex"))) return breach("head_mismatch", segment, offset);
           nextHead = witnesses.nextHead();
         }

@@ -1,4 +1,5 @@
 import { type ReadCheckpoint, readCheckpoint } from "../checkpoint/checkpoint.ts";
+import type { Cut } from "../cut/cut.ts";
 import type { BreachCode } from "./findings.ts";
 import type { VerifyReport } from "./report.ts";
 
@@ -17,8 +18,10 @@ export interface Witnesses {
   nextHead(): number;
   /** Compares the next head with the link of its frame. */
   atHead(link: string): boolean;
-  /** Frames of the heads from before the place where the walk began. */
+  /** Frames of the heads from before the place where the walk began, of which the cut knows nothing. */
   readonly headsBefore: readonly number[];
+  /** The frame of a head that the cut contradicts; null where there is none. */
+  readonly wrongBefore: number | null;
   /** What the whole walk did not come by, or came by in vain. `archived`: the checkpoint is from before its beginning. */
   atEnd(
     logId: string | null,
@@ -30,15 +33,16 @@ export interface Witnesses {
   report(): Pick<VerifyReport, "checkpoint" | "heads">;
 }
 
-/** `begins`: the frame that the walk begins with, and the seals that stand before it. */
-export function startWitnesses(
-  given: Known,
-  pins: readonly Buffer[] | null,
-  begins: { readonly frame: number; readonly seals: number },
-): Witnesses {
+/** `cut`: what the walk begins with; null at the beginning. */
+export function startWitnesses(given: Known, pins: readonly Buffer[] | null, cut: Cut | null): Witnesses {
   const checkpoint = given.checkpoint === undefined ? null : readCheckpoint(given.checkpoint, pins ?? []);
   const known = [...(given.heads ?? [])].sort((a, b) => a.frame - b.frame);
-  const heads = known.filter(({ frame }) => frame >= begins.frame);
+  const begins = cut?.nextFrame ?? 0;
+  const links = cut === null ? new Map<number, string>() : linksIn(cut);
+  const before = known
+    .filter(({ frame }) => frame < begins && links.has(frame))
+    .map(({ frame, link }) => ({ frame, held: links.get(frame) === link }));
+  const heads = known.filter(({ frame }) => frame >= begins);
   const compared: { frame: number; held: boolean }[] = [];
   let checkpointHeld = false;
 
@@ -46,12 +50,14 @@ export function startWitnesses(
     if (found.logId !== logId) return "checkpoint_other_log";
     if (pins !== null && found.signedBy === undefined) return "checkpoint_signature";
     if (found.seals > seals) return "checkpoint_behind";
-    if (found.seals === 0) checkpointHeld = true;
-    return null;
+    // Fewer seals end earlier: one that counts fewer and stands no earlier is of another history.
+    const later = cut !== null && found.seals < cut.seals && found.frame >= (cut.sealed?.frame ?? 0);
+    return later || (links.get(found.frame) ?? found.link) !== found.link ? "checkpoint_mismatch" : null;
   }
 
   return {
-    headsBefore: known.slice(0, known.length - heads.length).map(({ frame }) => frame),
+    headsBefore: known.filter(({ frame }) => frame < begins && !links.has(frame)).map(({ frame }) => frame),
+    wrongBefore: before.find(({ held }) => !held)?.frame ?? null,
     atSeal(seal, root) {
       if (checkpoint === null || checkpoint === undefined || seal.seals !== checkpoint.seals) return true;
       checkpointHeld =
@@ -73,7 +79,7 @@ export function startWitnesses(
       else if (checkpoint !== null) {
         const code = judgeCheckpoint(checkpoint, logId, seals);
         if (code !== null) wrong.push({ code });
-        else if (checkpoint.seals < begins.seals) archived = checkpoint.frame;
+        else if (checkpoint.seals < (cut?.seals ?? 0)) archived = checkpoint.frame;
       }
       for (const { frame } of heads.slice(compared.length)) {
         compared.push({ frame, held: false });
@@ -86,7 +92,13 @@ export function startWitnesses(
         checkpoint === null || checkpoint === undefined
           ? null
           : { seals: checkpoint.seals, signed: checkpoint.signedBy !== undefined, held: checkpointHeld },
-      heads: compared,
+      heads: [...before, ...compared],
     }),
   };
+}
+
+/** Of what was moved away a cut still names some frames: the last of all, the last seal, what an attestation may speak of. */
+function linksIn({ nextFrame, link, sealed, open, attestable }: Cut): ReadonlyMap<number, string> {
+  const marks = [open, sealed].flatMap((mark) => (mark === null ? [] : [[mark.frame, mark.link] as const]));
+  return new Map([...attestable, ...marks, [nextFrame - 1, link]]);
 }
