@@ -140,7 +140,8 @@ export async function makeDebianMachine(): Promise<DebianMachine> {
       .split("\n")
       .map((line) => line.split(":")[2]);
     const drop = ["setpriv", `--reuid=${user}`, `--regid=${group}`, `--groups=${groups.join(",")}`];
-    const given = [`NOTIFY_SOCKET=${notify}`, setting("Environment")];
+    // A unit of an earlier version sets nothing.
+    const given = [`NOTIFY_SOCKET=${notify}`, ...setting("Environment").split(" ").filter(Boolean)];
     const bare = ["--bounding-set=-all", "--no-new-privs", "env", "-i", ...given];
     const argv = [...enter, ...drop, ...bare, ...setting("ExecStart").split(" ")];
     const started = spawn("nsenter", argv, { stdio: ["ignore", "ignore", "pipe"] });

@@ -55,6 +55,28 @@ test("whoever looks for a row sees what waits to be written of it, and leaves al
   await store.close();
 });
 
+test("whoever looks for a row that cannot be written sees the one that stands, and all who waited with it are told", async () => {
+  const store = await openStateStore(path, key, random);
+  await store.commit([row("a", "open")], "power");
+  const broken: StateRow = {
+    ...row("a", "ended"),
+    onlyIf: () => {
+      throw new Error("the disk is full");
+    },
+  };
+  const told = Promise.allSettled([store.commit([row("b", "open")], "power"), store.commit([broken], "power")]);
+  assert.deepEqual(store.find("runs", "a"), row("a", "open"));
+  assert.equal(store.find("runs", "b"), null, "none of the transaction is there");
+  assert.deepEqual(
+    (await told).map(({ status }) => status),
+    ["rejected", "rejected"],
+  );
+  await store.commit([row("b", "open")], "power");
+  assert.deepEqual(store.find("runs", "b"), row("b", "open"));
+  store.verify();
+  await store.close();
+});
+
 test("a row that is over is forgotten, also when it was written in the same turn", async () => {
   const store = await openStateStore(path, key, random);
   await store.commit([row("a", "open"), row("b", "open")], "process");
