@@ -35,6 +35,30 @@ export const explained: readonly Explained[] = [
     says: "> → >=",
     why: "an opening and a closing tag cannot begin at the same place",
   },
+  {
+    file: "src/gateway/record/row-order.ts",
+    code: "let last = 0;",
+    says: "0 → 1",
+    why: "moments are compared with each other alone",
+  },
+  {
+    file: "src/gateway/record/row-order.ts",
+    code: "const [oldest = last + 1] = underWay;",
+    says: "1 → 2",
+    why: "no moment is later than the last one",
+  },
+  {
+    file: "src/gateway/record/row-order.ts",
+    code: "for (const [key, moment] of kept) if (moment < oldest) kept.delete(key);",
+    says: "< → <=",
+    why: "the oldest moment under way may keep its own row again, remembered or not",
+  },
+  {
+    file: "src/gateway/record/row-order.ts",
+    code: "if ((kept.get(key) ?? 0) > moment) return false;",
+    says: "0 → 1",
+    why: "the first moment is 1, which is not later than any",
+  },
 ];
 
 export function findExplained(change: Change & { readonly file: string }): Explained | undefined {

@@ -43,6 +43,23 @@ test("rows that nobody can be late for are let go, and the others are not", () =
   assert.deepEqual(order.newest(slow, [row("r0"), row("fresh")]), [row("fresh")], "the slow one is still behind");
 });
 
+test("past 1,024 rows all that no moment under way can be behind are let go, and none before", () => {
+  const order = createRowOrder();
+  // A moment that has ended keeps nothing more: asked all the same, it says whether a row is remembered.
+  const ended = order.begin();
+  order.end(ended);
+  const isRemembered = (id: string): boolean => order.newest(ended, [row(id)]).length === 0;
+  const keep = (id: string): void => {
+    const moment = order.begin();
+    order.newest(moment, [row(id)]);
+    order.end(moment);
+  };
+  for (let count = 1; count <= 1_024; count++) keep(`r${count}`);
+  assert.ok(isRemembered("r1") && isRemembered("r1024"));
+  keep("r1025");
+  assert.ok(!isRemembered("r1") && !isRemembered("r1024") && !isRemembered("r1025"));
+});
+
 test("what is unordered is always kept, and one moment may keep a row twice", () => {
   const order = createRowOrder();
   const [earlier, later] = [order.begin(), order.begin()];

@@ -32,6 +32,7 @@ test("what an earlier process spent counts on, the most of what is told, and a r
   };
   assert.equal(load(row("2026-11-18", 40)), 40);
   assert.equal(load(row("2026-11-18", 40), row("2026-11-18", 7)), 40);
+  assert.equal(load(row("2026-11-18", 7), row("2026-11-18", 40)), 40, "in whichever order");
   assert.equal(load(row("2026-11-18", 40), row("2026-11-17", 90)), 40, "of a day that is over");
   assert.equal(load(row("2026-11-17", 40)), 0);
   assert.equal(load(row(7, 40), row("2026-11-18", "40")), 0, "what is no count is none");
