@@ -23,6 +23,14 @@ import { startProvider, type TestProvider } from "./support/provider.ts";
 const compiler =
   spawnSync("cc", ["--version"]).error === undefined ? asUser : { skip: "no C compiler to build an agent with" };
 
+const BUY = `  thing.buy:
+    effect: purchase
+    max_cost_cents: 25
+    request: { method: POST, path: /v1/bought, body: application/json }
+    input:
+      name: { in: body, type: string, maxLength: 64 }
+`;
+
 /** A nightly agent that is an image of its own, and nobody awake to answer. */
 describe("a decision made ahead", compiler, () => {
   let home: Home;
@@ -36,7 +44,7 @@ describe("a decision made ahead", compiler, () => {
     provider = await startProvider();
     home = await new Home(folder).init();
     await home.addCredential("demo-token", provider.origin);
-    await home.trustPack("demo", demoPack(provider.origin));
+    await home.trustPack("demo", demoPack(provider.origin, BUY));
     agent = join(folder, "agent");
     execFileSync("cc", ["-O1", "-o", agent, join(import.meta.dirname, "fixtures", "grant-agent.c")]);
     gateway = await home.up();
@@ -47,8 +55,8 @@ describe("a decision made ahead", compiler, () => {
     await provider?.close();
   });
 
-  const act = async (input: Members, program = agent, seconds = 60): Promise<Members> => {
-    const command = [program, home.agentSocket, "demo.thing.get", JSON.stringify(input), String(seconds)];
+  const act = async (input: Members, program = agent, seconds = 60, action = "demo.thing.get"): Promise<Members> => {
+    const command = [program, home.agentSocket, action, JSON.stringify(input), String(seconds)];
     const { out, err }: Exited = await start(command).exited;
     assert.notEqual(out, "", err);
     return JSON.parse(out) as Members;
@@ -141,23 +149,42 @@ describe("a decision made ahead", compiler, () => {
     },
   );
 
+  /** Approves the card and signs what it proposes, as it stands, at a terminal. */
+  const approveAndGrant = async (id: string): Promise<string> => {
+    const approve = `${GW} approve ${id} --grant --home ${home.folder} --passphrase-file ${home.passphraseFile}`;
+    const pane = openPane(makeFolder(), `${approve}; echo DONE; cat`, home.environment());
+    try {
+      await pane.shows(/--until \d{4}/);
+      pane.type("Enter");
+      await pane.shows("DONE");
+      return pane.text();
+    } finally {
+      pane.close();
+    }
+  };
+
+  test("is proposed from the card of a purchase, and pays the next one without a person", paneSkip, async () => {
+    const buy = (): Promise<Members> => act({ name: "stamp" }, agent, 60, "demo.thing.buy");
+    const asking = buy();
+    const [session] = await home.approvals();
+    await home.approve(String(session?.["approval_id"]));
+    const [purchase] = await home.approvals();
+    assert.match(await approveAndGrant(String(purchase?.["approval_id"])), /Signed: demo-thing-buy-/);
+    assert.equal((await asking)["outcome"], "success");
+    const paid = await buy();
+    assert.equal(paid["outcome"], "success", JSON.stringify(paid));
+    assert.ok(await unasked());
+    const used = (await home.events("intent_accepted")).at(-1);
+    assert.match(String(used?.["authorization"]), /^grant:demo-thing-buy-/);
+  });
+
   test(
     "is proposed by gw approve, and simulated on the log: what was approved and what was denied",
     paneSkip,
     async () => {
       const asking = act({ id: "31" });
       const [approval] = await home.approvals();
-      const id = String(approval?.["approval_id"]);
-      const approve = `${GW} approve ${id} --grant --home ${home.folder} --passphrase-file ${home.passphraseFile}`;
-      const pane = openPane(makeFolder(), `${approve}; echo DONE; cat`, home.environment());
-      try {
-        await pane.shows(/--until \d{4}/);
-        pane.type("Enter");
-        await pane.shows("DONE");
-        assert.match(pane.text(), /Signed: demo-thing-get-/);
-      } finally {
-        pane.close();
-      }
+      assert.match(await approveAndGrant(String(approval?.["approval_id"])), /Signed: demo-thing-get-/);
       assert.equal((await asking)["outcome"], "success");
       const denied = act({ id: "32" });
       const [second] = await home.approvals();
