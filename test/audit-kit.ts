@@ -113,6 +113,8 @@ export interface TestLogOptions {
   readonly files?: LogFiles;
   readonly limits?: Partial<LogLimits>;
   readonly recipients?: readonly KeyObject[];
+  /** What the log says that its gateway runs with. */
+  readonly vault?: { readonly vaultGeneration: number; readonly vaultHash: string };
 }
 
 /** Small pieces of space set aside, so that attacks reach every byte quickly. */
@@ -120,8 +122,9 @@ export function openTestLog(folder: string, options: TestLogOptions): Promise<Au
   return openLog({
     folder,
     recipients: options.recipients ?? [options.keys.recipient],
-    vaultGeneration: 7,
-    vaultHash: hash("sha256", "vault", "buffer"),
+    vaultGeneration: options.vault?.vaultGeneration ?? 7,
+    vaultHash:
+      options.vault === undefined ? hash("sha256", "vault", "buffer") : Buffer.from(options.vault.vaultHash, "hex"),
     clock: options.clock ?? handClock(),
     random: seededRandom(options.seed ?? folder),
     scheduler: options.scheduler ?? handScheduler(),

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
+import { attest, makeKeys, openTestLog } from "./audit-kit.ts";
 import { asUser, codeOf, Home, makeFolder } from "./support/home.ts";
 import { killedAt } from "./support/kill.ts";
 import { whole } from "./support/whole.ts";
@@ -11,6 +12,7 @@ interface Report {
   readonly verdict: string;
   readonly firstBreach: { readonly code: string } | null;
   readonly notices: readonly { readonly code: string; readonly detail: string }[];
+  readonly eras: readonly { readonly vaultGeneration: number; readonly vaultHash: string }[];
   readonly begins: { readonly segment: number; readonly frame: number };
 }
 
@@ -183,5 +185,24 @@ describe("the log's older segments are moved away, and the log goes on", { ...as
     await twin.must(["operator", "remove", "bob", "--operator", "ada"]);
     const still = await check(twin);
     assert.deepEqual([still.verdict, still.notices.find(({ code }) => code === "cut")?.detail], ["intact", "bob"]);
+  });
+
+  test("an archive does not make an attestation of a stranger, who calls himself as an operator, into one that counts", async () => {
+    const twin = home.copy();
+    const log = join(twin.folder, "audit");
+    // After a clean stop whoever can write the folder can go on with a part of their own, and attest it with a key of their own.
+    const keys = makeKeys();
+    const [vault] = (await check(twin)).eras.slice(-1);
+    assert.ok(vault !== undefined);
+    const forged = await openTestLog(log, { keys, vault });
+    await attest(forged, keys, "ada");
+    for (const _ of [1, 2, 3]) await forged.rotate();
+    await forged.close();
+    const [ada] = JSON.parse((await twin.run(["operator", "list", "--json"])).out) as { readonly key: string }[];
+    const pinned = ["--operator", ada?.key ?? ""];
+    assert.equal((await check(twin, pinned)).firstBreach?.code, "unattested");
+    await twin.must(["audit", "archive", join(makeFolder(), "archive"), "--before", TOMORROW]);
+    const after = await check(twin, pinned);
+    assert.deepEqual([after.firstBreach?.code, after.begins.segment > 1], ["unattested", true], JSON.stringify(after));
   });
 });

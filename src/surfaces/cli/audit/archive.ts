@@ -32,7 +32,7 @@ import { type Exit, exits } from "../io.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
 import { seenOf } from "../vault/seen.ts";
 import { say, withOperator } from "../vault/session.ts";
-import { checkLog } from "./check-log.ts";
+import { checkLog, cuttersOf } from "./check-log.ts";
 
 export interface ArchiveOptions extends OperatorOptions {
   /** ISO 8601: what was closed before this goes. */
@@ -82,8 +82,9 @@ async function move(
     return exits.done;
   }
   const { head } = seenOf(deps.vault.stateFolder, vault);
-  const known = { allowUnattested: true, cutAt, ...(head === null ? {} : { heads: [head] }) };
-  const before = await checkLog(folder, vault, known);
+  // The cut says who attested what it stands for: nobody but who is or was an operator, whatever name a stranger gave themselves.
+  const known = { allowUnattested: true, cutAt, operators: cuttersOf(vault).map(({ key }) => key) };
+  const before = await checkLog(folder, vault, { ...known, ...(head === null ? {} : { heads: [head] }) });
   if (before.exit !== 0 || before.cut === null || before.cut.sealed === null) {
     throw new Denied(
       "archive_refused",
@@ -93,7 +94,7 @@ async function move(
   const first = before.begins.segment;
   const names = movable(folder, first, cutAt);
   copyDurably(folder, target, names, first > 1);
-  const copy = await checkLog(target, vault, { allowUnattested: true, cutAt });
+  const copy = await checkLog(target, vault, known);
   if (copy.exit !== 0 || !isDeepStrictEqual(copy.cut, before.cut)) {
     throw new Denied(
       "archive_refused",
