@@ -103,7 +103,7 @@ export async function readPolicyOnHub(
     if (known.policy <= policy.version) return;
     throw new Denied(
       "gateway_behind",
-      `${known.by} follows policy ${known.policy}, and the newest that can be read here is policy ${policy.version}. Nothing was signed. Copy vault.json and policy.json from there once more, or wait until that policy is on the hub; where ${known.by} lies, since somebody owns that host: --despite ${known.by}`,
+      `${known.by} follows policy ${known.policy}, and the newest that can be read here is policy ${policy.version}. Nothing was signed. Copy vault.json and policy.json from there once more, or wait until that policy is on the hub; where ${known.by} lies, since somebody owns that host: gw grant add or remove, --despite ${known.by}`,
     );
   }
 
@@ -156,7 +156,7 @@ export async function readPolicyOnHub(
 function forked(generation: string, one: string, other: string): Denied {
   return new Denied(
     "hub_document_forked",
-    `${one} and ${other} have different policies ${generation}: two operators signed at one moment. Nothing was signed. See gw grant list on both, and sign on one of the hosts what only the other has: all follow what is newer. Where ${other} lies, since somebody owns that host: --despite ${other}`,
+    `${one} and ${other} have different policies ${generation}: two operators signed at one moment. Nothing was signed. See gw grant list on both, and sign on one of the hosts what only the other has: all follow what is newer. Where ${other} lies, since somebody owns that host: gw grant add or remove, --despite ${other}`,
   );
 }
 
