@@ -128,5 +128,5 @@ function whyNot(code: string | null): string {
   if (code === null) return `has not answered. ${follows}`;
   const why = `refused it: ${showIdentifier(code)}.`;
   if (code === "gateway_behind") return `${why} ${follows}`;
-  return `${why} Two signed at one moment, or whoever took it lies: see gw grant list there`;
+  return `${why} Two signed at one moment, or whoever took it lies. One of the two goes on: see gw grant list --hub URL, and say it once more if it is not this one`;
 }
