@@ -135,8 +135,8 @@ async function assertFound(folder: string, ...codes: string[]): Promise<VerifyRe
 test("segments that threads looked at ahead of the walk give the same report, also where one cannot be read", async () => {
   const report = await verify(large);
   const seen: (boolean | undefined)[] = [];
-  const onThreads = (change: (segment: ToScan) => ToScan) => (segments: readonly ToScan[]) => {
-    const ahead = startThreads(segments.map(change), 2);
+  const onThreads = (change: (segment: ToScan) => ToScan, threads: number) => (segments: readonly ToScan[]) => {
+    const ahead = startThreads(segments.map(change), threads);
     return {
       ...ahead,
       async take(segment: number) {
@@ -146,10 +146,11 @@ test("segments that threads looked at ahead of the walk give the same report, al
       },
     };
   };
-  assert.deepEqual(await verify(large, { scanAhead: onThreads((one) => one) }), report);
+  assert.deepEqual(await verify(large, { scanAhead: onThreads((one) => one, 2) }), report);
   // The third was torn when its writer was killed: the walk looks at that one itself.
   assert.deepEqual(seen, [true, true, false, true]);
-  const gone = onThreads((one) => (one.segment === 2 ? { ...one, path: join(large, "nothing") } : one));
+  // A single thread may be ahead by less than there is: it goes on as the walk does.
+  const gone = onThreads((one) => (one.segment === 2 ? { ...one, path: join(large, "nothing") } : one), 1);
   assert.deepEqual(await verify(large, { scanAhead: gone }), report);
 });
 
@@ -789,6 +790,22 @@ test("a torn end that nobody declared is a breach, unless the cut that is asked 
   assert.equal((await verify(folder)).firstBreach?.code, "tail_undeclared");
   const declared = await verify(folder, { cutAt: 4 });
   assert.deepEqual([declared.verdict, declared.cut?.segment, (declared.cut?.tailLength ?? 0) > 0], ["intact", 4, true]);
+});
+
+test("a changed frame in the segment that a live writer is at is found: only an end may be in motion", async () => {
+  const folder = freshFolder();
+  const log = await openTestLog(folder, { keys, seed: "live" });
+  await attest(log, keys);
+  for (let id = 0; id < 4; id++) await log.append([intentEvent(id)]);
+  const options = { folder, operators: [keys.operator] };
+  const untouched = await verifyLog(options);
+  assert.deepEqual([untouched.verdict, codesOf(untouched).includes("writer_live")], ["intact", true]);
+  const bytes = readFileSync(pathOf(folder, 1));
+  const at = bytes.indexOf(dissect(pathOf(folder, 1)).pieces.find(({ type }) => type === DATA)?.body ?? "");
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  writeFileSync(pathOf(folder, 1), bytes);
+  assert.equal((await verifyLog(options)).firstBreach?.code, "frame_link");
+  await log.close();
 });
 
 test("the attacks ran on logs whose segments this test can take apart", () => {

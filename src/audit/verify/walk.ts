@@ -106,7 +106,6 @@ function visitHands(walk: Walk, hands: Hands, cursor: Standing): BreachCode | nu
   const section = sectionOf(cursor);
   const texts = section === undefined ? [] : handsIn(section);
   if (texts === undefined) return "hand_invalid";
-  if (texts.length === 0) return null;
   const { wrong, unpinned, countedBack } = hands.take(texts);
   if (unpinned !== null) notice(walk, cursor, "hand_not_pinned", `signed as ${unpinned}`);
   if (countedBack !== null) notice(walk, cursor, "hand_counted_back", `signed as ${countedBack}`);

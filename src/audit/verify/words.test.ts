@@ -39,6 +39,10 @@ test("a person reads whether the log extends what they kept, as the report has i
     /^The log does not extend the checkpoint .* which no pinned operator signed\.$/m,
   );
   assert.match(says({ checkpoint: held, operatorsPinned: false }), /whose signature was not checked/);
+  const at = { segment: 3, file: "x", offset: 0, frame: 4, detail: "" };
+  const archived = says({ checkpoint: held, notices: [{ ...at, code: "checkpoint_archived" }] });
+  assert.doesNotMatch(archived, /extend the checkpoint/);
+  assert.match(archived, /^Note, frame 4: the checkpoint stands in a part that was moved away/m);
   assert.match(says({ heads: [{ frame: 3, held: false }] }), /^The log does not extend the head seen at frame 3\.$/m);
 });
 

@@ -50,7 +50,8 @@ function proofWords(report: VerifyReport): string[] {
       `${count(decisions, "decision")} by the passkey ${showIdentifier(passkey)}, enrolled ${whose}: each answer is signed by it, for one sealed statement.`,
     );
   }
-  if (report.checkpoint !== null) {
+  // One that stands before the cut is neither extended nor contradicted by what is here; a note says so.
+  if (report.checkpoint !== null && !report.notices.some(({ code }) => code === "checkpoint_archived")) {
     const { seals, signed, held } = report.checkpoint;
     const by = signed
       ? "signed by a pinned operator"
