@@ -676,6 +676,9 @@ test("what was seen before the cut is told as moved away, what was seen at it or
     known.notices.filter(({ code }) => code === "head_archived").map(({ frame }) => frame),
     [early.frame],
   );
+  const openLink = dissect(pathOf(folder, 3)).pieces[0]?.link.toString("hex");
+  const atCut = await verify(folder, { heads: [{ frame: cut.nextFrame, link: openLink }] });
+  assert.deepEqual([atCut.heads[0]?.held, codesOf(atCut).includes("head_archived")], [true, false]);
   const first = { frame: cut.nextFrame, link: "0".repeat(64) };
   assert.equal((await verify(folder, { heads: [first] })).firstBreach?.code, "head_mismatch");
   const past = { frame: head.frame + 1, link: head.link };

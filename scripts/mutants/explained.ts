@@ -50,6 +50,12 @@ export const explained: readonly Explained[] = [
   {
     file: "src/audit/verify/witnesses.ts",
     code: "if (head === undefined) return true;",
+    says: "head === undefined → false",
+    why: "nobody asks where no head is left; the compiler wants the case",
+  },
+  {
+    file: "src/audit/verify/witnesses.ts",
+    code: "if (head === undefined) return true;",
     says: "true → false",
     why: "nobody asks where no head is left; the compiler wants the case",
   },

@@ -97,8 +97,7 @@ export function startWitnesses(given: Known, pins: readonly Buffer[] | null, cut
   };
 }
 
-/** Of what was moved away a cut still names some frames: the last of all, the last seal, what an attestation may speak of. */
-function linksIn({ nextFrame, link, sealed, open, attestable }: Cut): ReadonlyMap<number, string> {
-  const marks = [open, sealed].flatMap((mark) => (mark === null ? [] : [[mark.frame, mark.link] as const]));
-  return new Map([...attestable, ...marks, [nextFrame - 1, link]]);
+/** Of what was moved away a cut still names some frames: the last of all, and the latest OPEN and SEAL frames. */
+function linksIn({ nextFrame, link, attestable }: Cut): ReadonlyMap<number, string> {
+  return new Map([...attestable, [nextFrame - 1, link]]);
 }
