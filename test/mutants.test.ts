@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -9,6 +10,7 @@ import { explained, findExplained } from "../scripts/mutants/explained.ts";
 import { breakRule } from "../scripts/mutants/find.ts";
 import { heldBy } from "../scripts/mutants/held-by.ts";
 import { mutants } from "../scripts/mutants/table.ts";
+import { until } from "./support/home.ts";
 
 const root = dirname(import.meta.dirname);
 
@@ -69,7 +71,16 @@ export function fits({ most }: Limit, used: number, words: string): boolean {
   assert.deepEqual([...new Set(changes.map(({ line }) => line))], [3, 4]);
 });
 
-test("npm run mutants -- ROOM names the changes that no test of the room notices, and only those", () => {
+/** Also not while nobody has waited for it. */
+function isRunning(pid: string): boolean {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "latin1"));
+  } catch {
+    return false;
+  }
+}
+
+test("npm run mutants -- ROOM names the changes that no test of the room notices, and only those, and leaves no loop behind when it is ended", async () => {
   const clone = mkdtempSync(join(tmpdir(), "gw-mutants-test-"));
   try {
     for (const part of ["src/room", "packages", "test", "packs", "docs", "bin"])
@@ -93,6 +104,18 @@ test("fits", () => { assert.ok(fits(2) && !fits(3) && !fits(-1)); });`;
       "SURVIVED src/room/fits.ts:1: 0 → 1",
       "room: 3 of 5 noticed (60 %), of 5 that there are",
     ]);
+
+    const told = join(clone, "looping");
+    const loops = `import { writeFileSync } from "node:fs"; import { fits } from "./fits.ts";
+if (fits(3)) { writeFileSync(${JSON.stringify(told)}, process.pid + "\\n", { flag: "a" }); for (;;); }`;
+    writeFileSync(join(clone, "src", "room", "fits.test.ts"), loops);
+    const tool = spawn(process.execPath, argv, { stdio: "ignore" });
+    const ended = once(tool, "exit");
+    await until("a change loops", () => existsSync(told) && readFileSync(told, "utf8").endsWith("\n"), 120_000);
+    tool.kill("SIGTERM");
+    await ended;
+    const left = readFileSync(told, "utf8").trim().split("\n");
+    await until("no loop is left", () => !left.some((pid) => isRunning(pid)));
   } finally {
     rmSync(clone, { recursive: true, force: true });
   }

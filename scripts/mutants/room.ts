@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -31,6 +31,8 @@ interface Group {
   readonly mostMs: number;
 }
 
+const running = new Set<ChildProcess>();
+
 /** Tries small changes of a room's sources, one at a time, and prints those that no test notices. True where there are none. */
 export async function runRoom(root: string, { room, most, tests }: RoomOptions): Promise<boolean> {
   const files = listSources(join(root, "src", room)).map((file) => relative(root, file));
@@ -44,6 +46,10 @@ export async function runRoom(root: string, { room, most, tests }: RoomOptions):
   );
   const open = all.filter((change) => findExplained(change) === undefined);
   const chosen = open.sort((a, b) => (lot(a) < lot(b) ? -1 : 1)).slice(0, most);
+  // A change that loops for ever would go on after a run that somebody gives up.
+  process.once("exit", () => {
+    for (const child of running) child.kill("SIGKILL");
+  });
   const scratches = Array.from({ length: availableParallelism() }, () => makeScratch(root));
   try {
     const groups: Group[] = [];
@@ -101,9 +107,13 @@ function isNoticed({ folder }: Scratch, { tests, mostMs }: Group): Promise<boole
     timeout: Math.ceil(mostMs),
     killSignal: "SIGKILL",
   });
+  running.add(child);
   return new Promise((resolve, reject) => {
     child.once("error", reject);
-    child.once("exit", (code) => resolve(code !== 0));
+    child.once("exit", (code) => {
+      running.delete(child);
+      resolve(code !== 0);
+    });
   });
 }
 
