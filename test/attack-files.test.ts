@@ -53,7 +53,7 @@ describe("a file that was edited behind our back grants nothing", { ...asUser, c
 
   test("an edited policy fails its signature: the gateway stays locked and says so", async () => {
     const twin = home.copy();
-    edit(twin, "policy.json", (text) => text.replace(/("session_?[aA]pproval":\s*)true/, "$1false"));
+    edit(twin, "policy.json", (text) => text.replace(/("headless_unlock":\s*)false/, "$1true"));
     await staysLocked(twin, "policy_tampered");
   });
 
