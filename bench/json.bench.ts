@@ -1,4 +1,4 @@
-import { parseJson } from "../src/conventions/request/json/parse.ts";
+import { parseJson } from "../packages/request/src/json/parse.ts";
 import type { JsonValue } from "../src/kernel/json.ts";
 import { type Bench, rate } from "./bench.ts";
 

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import busboy from "@fastify/busboy";
-import { createMultipartParser } from "../src/conventions/request/multipart/parse.ts";
-import { beginRequest } from "../src/conventions/request/pipeline.ts";
-import { defineRoute } from "../src/conventions/request/route.ts";
+import { createMultipartParser } from "../packages/request/src/multipart/parse.ts";
+import { beginRequest } from "../packages/request/src/pipeline.ts";
+import { defineRoute } from "../packages/request/src/route.ts";
 import { type Bench, median } from "./bench.ts";
 
 const BOUNDARY = "----gwbench7MA4YWxkTrZu0gW";

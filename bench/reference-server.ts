@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import Fastify from "fastify";
+import { seedReleases } from "../packages/reference/src/seed.ts";
+import { allScopes, startReference } from "../packages/reference/src/start.ts";
 import { createClock, systemRandom, systemSleep } from "../src/adapters/platform/system.ts";
-import { seedReleases } from "../src/reference/seed.ts";
-import { allScopes, startReference } from "../src/reference/start.ts";
 
 /** One of the two servers of the reference bench, in a process of its own: ours, or a bare Fastify with the same SQL. */
 export interface BenchServer {

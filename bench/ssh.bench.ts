@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { missingForSshd, SSH } from "../demo/host/sshd.ts";
 import { createSshTransport, type SshTransport } from "../src/adapters/transport/ssh/transport.ts";
-import { missingForSshd, SSH } from "../src/programs/demo/host/sshd.ts";
 import { nextRequestId, receipt, type Stand, standInAccount, startStand, writeProgram } from "../test/ssh-stand.ts";
 import { type Bench, median, type Row } from "./bench.ts";
 

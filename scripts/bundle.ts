@@ -5,7 +5,7 @@ import { build, buildSync, type Plugin } from "esbuild";
 import { mergeParts } from "./merge-parts.ts";
 
 /** What is plain JavaScript and loaded by what is started often: taken into the programs, the rest stays a package. */
-const TAKEN = ["commander", "hpke", "jose", "kysely", "@modelcontextprotocol/server", "undici", "yaml"];
+export const TAKEN = ["commander", "hpke", "jose", "kysely", "@modelcontextprotocol/server", "undici", "yaml"];
 const PROGRAMS = ["gateway", "gw", "gw-box", "gw-ident", "gw-keeper", "gw-ssh"];
 /** The bundler asks a plugin about nothing but what its filter names: each question costs more than most files. */
 const OF_NODE = new RegExp(`^(?:node:.+|${builtinModules.filter((name) => /^[a-z0-9_/]+$/.test(name)).join("|")})$`);
@@ -28,7 +28,7 @@ export async function bundlePrograms(root: string, dist: string): Promise<void> 
   const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     readonly dependencies: Readonly<Record<string, string>>;
   };
-  const programs = join(dist, "programs");
+  const programs = join(dist, "src", "programs");
   // Every name within one folder: what is made says nothing of where it was made, and is the same wherever that is.
   const packages = join(dist, "node_modules");
   symlinkSync(join(root, "node_modules"), packages);
@@ -93,7 +93,7 @@ export const loadLazily: Plugin = {
 };
 
 /** Of undici the client alone: its front door brings a browser's fetch, which nobody here asks for. */
-function takeClientAlone(resolveDir: string): Plugin {
+export function takeClientAlone(resolveDir: string): Plugin {
   const contents = `export { default as Client } from "undici/lib/dispatcher/client.js";
 export { default as errors } from "undici/lib/core/errors.js";`;
   return {

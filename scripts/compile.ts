@@ -31,7 +31,7 @@ export async function compile(folder: string, options: CompileOptions): Promise<
   await bundlePrograms(root, folder);
   const receiver = join(root, "src", "programs", "gw-receiver.ts");
   writeFileSync(join(folder, "gw-receiver.mjs"), bundle(receiver, "gw-receiver"), { mode: 0o755 });
-  const page = join(folder, "console", "page");
+  const page = join(folder, "src", "console", "page");
   const { script, style } = buildPage();
   mkdirSync(page, { recursive: true });
   writeFileSync(join(page, "page.js"), script);

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import fc from "fast-check";
-import { readPlainHead } from "../src/conventions/request/plain-request.ts";
+import { readPlainHead } from "../packages/request/src/plain-request.ts";
 import type { LiveCaller } from "../src/gateway/ports.ts";
 import { defaults } from "../src/kernel/defaults.ts";
 import { listenForAgents } from "../src/programs/daemon/agent-listener.ts";

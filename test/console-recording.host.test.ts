@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
-import { missingForSshd } from "../src/programs/demo/host/sshd.ts";
+import { missingForSshd } from "../demo/host/sshd.ts";
 import { allowKeyFile, callFinished, makeKeyFile, makeSshHome, sshMember } from "./ssh-home.ts";
 import { type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
 import { noBrowser, openBrowser, openSight, type Sight } from "./support/browser.ts";

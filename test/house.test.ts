@@ -32,9 +32,12 @@ test("every code says what happened and what to do next", () => {
 });
 
 test("no code is unused", () => {
-  const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
+  const sources = ["src", "packages", "demo"]
+    .flatMap((top) =>
+      readdirSync(join(root, top), { recursive: true, encoding: "utf8" }).map((file) => join(top, file)),
+    )
     .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts") && !file.endsWith("codes.ts"))
-    .map((file) => read(join("src", file)))
+    .map(read)
     .join("\n");
   assert.deepEqual(
     Object.keys(codes).filter((code) => !sources.includes(`"${code}`) && !sources.includes(`\`${code}`)),

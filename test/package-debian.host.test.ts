@@ -162,6 +162,8 @@ describe("the Debian package on a machine", obstacle === undefined ? {} : { skip
     const lines = page.split("\n").filter((line) => line.includes("/etc/systemd/system/gw.service.d"));
     assert.equal(lines.length, 2, "mkdir, and the file");
     must("sh", "-ec", lines.join("\n"));
+    // As one that was made from the unit of an earlier version still does.
+    must("sed", "-i", "s|/dist/src/programs/|/dist/programs/|", "/etc/systemd/system/gw.service.d/key-file.conf");
     if (machine.inside(["systemd-analyze", "--version"]).status === 0) {
       const verified = machine.inside(["systemd-analyze", "verify", "--man=no", "gw.service"]);
       assert.deepEqual([verified.status, verified.stderr.replaceAll(/^(?!.*gw).*\n/gm, "")], [0, ""]);
@@ -287,7 +289,7 @@ describe("the Debian package on a machine", obstacle === undefined ? {} : { skip
   /** The agent of the demo, which the package brings: it does what it is told on its standard input. */
   function agentOf(name: string, group: string): Agent {
     const node = "/usr/lib/gw/node_modules/node/bin/node";
-    const program = [node, "--disable-warning=ExperimentalWarning", "/usr/lib/gw/dist/programs/demo/agent.js"];
+    const program = [node, "--disable-warning=ExperimentalWarning", "/usr/lib/gw/dist/demo/agent.js"];
     const groups = must("getent", "group", group).split(":")[2] ?? "";
     const child = machine.spawn([...program, "/var/lib/gw"], { name, groups });
     let said = "";

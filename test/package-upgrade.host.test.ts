@@ -176,13 +176,13 @@ describe("the Debian package over another one", obstacle === undefined ? {} : { 
   writeFileSync("/run/gw/held", "");
   await new Promise((resolve) => setTimeout(resolve, 600_000));
 } });`;
-    const programs = join(tree, "usr/lib/gw/dist/programs");
+    const programs = join(tree, "usr/lib/gw/dist/src/programs");
     // Each program has the table among its own parts.
     const table = /^var stateMigrations = \[.*?^\];\n/ms;
     const holds = (name: string): boolean =>
       name.endsWith(".js") && table.test(readFileSync(join(programs, name), "utf8"));
     for (const name of readdirSync(programs).filter(holds))
-      edit(`usr/lib/gw/dist/programs/${name}`, (text) => text.replace(table, (found) => `${found}${step}\n`));
+      edit(`usr/lib/gw/dist/src/programs/${name}`, (text) => text.replace(table, (found) => `${found}${step}\n`));
     run("dpkg-deb", "-Znone", "--root-owner-group", "-b", tree, made);
     return made;
   }

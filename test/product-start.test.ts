@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { GW } from "./support/home.ts";
 
-const programs = join(dirname(dirname(GW)), "dist", "programs");
+const programs = join(dirname(dirname(GW)), "dist", "src", "programs");
 const compiled = process.env["GW_PROGRAM"] === undefined ? { skip: "a clone's own programs are not compiled" } : {};
 
 for (const name of ["gw", "gateway", "gw-ident", "gw-keeper"]) {

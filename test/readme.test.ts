@@ -28,8 +28,13 @@ test("README's first real use works word by word, and prints what it says", {
   assert.ok(agents.length >= 3, "README shows a start, a person, an agent, the record and an API of one's own");
   const folder = makeFolder();
   const clone = openClone(folder);
-  const open = (columns: number, rows: number): Pane =>
-    openPane(folder, `cd '${clone}' && exec bash --noprofile -i`, environment(folder), { columns, rows });
+  const open = (columns: number, rows: number): Pane => {
+    // The terminal's own program is told of another shell than the person's.
+    const shell = `cd '${clone}' && SHELL=/bin/bash exec bash --noprofile -i`;
+    const pane = openPane(folder, shell, environment(folder), { columns, rows });
+    context.after(() => pane.close());
+    return pane;
+  };
 
   const gateway = open(160, 50);
   for (const { command } of start) {
@@ -52,8 +57,10 @@ test("README's first real use works word by word, and prints what it says", {
     } else await ended(watch);
   }
 
-  // Opened after setup-shell, as the page says.
+  // Opened after setup-shell, as the page says: plain gw is the one that it put there, and not one that the suite's path has.
   const agent = open(200, 50);
+  enter(agent, "command -v gw");
+  await agent.shows(join(folder, ".local", "bin", "gw"), PATIENCE_MS);
   let card = "";
   for (const [step, { command, printed }] of agents.flat().entries()) {
     enter(agent, `clear; ${command}; echo LEFT ${step} $?`);
@@ -75,7 +82,6 @@ test("README's first real use works word by word, and prints what it says", {
     assert.equal(left()?.[0], `LEFT ${step} 0`, `${command}\n${agent.text()}`);
     for (const line of printed) assert.match(agent.text(), shapeOf(line), `${command} prints: ${line}`);
   }
-  for (const pane of [agent, watch, gateway]) pane.close();
   assert.match(card, /project_id = "project-001"/, "the first screen of the card holds the call with its argument");
   writeFileSync(join(shots, "card.svg"), drawTerminal("A card in gw watch", card));
   context.diagnostic(`the card is drawn in ${join(shots, "card.svg")}`);
@@ -118,7 +124,7 @@ function openClone(folder: string): string {
 /** A user who has just got an account. */
 function environment(folder: string): NodeJS.ProcessEnv {
   const inherited = { PATH: process.env["PATH"], HOME: folder, XDG_STATE_HOME: join(folder, "state") };
-  return { ...inherited, SHELL: "/bin/bash", PS1: "$ ", npm_config_update_notifier: "false" };
+  return { ...inherited, PS1: "$ ", npm_config_update_notifier: "false" };
 }
 
 /** The fenced blocks of a section, as commands and what the page says they print. */

@@ -3,10 +3,10 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { playDemo } from "../demo/demo.ts";
+import { missingForSshd } from "../demo/host/sshd.ts";
+import { host } from "../demo/scenes/host.ts";
 import { createClock, systemRandom, systemSleep } from "../src/adapters/platform/system.ts";
-import { playDemo } from "../src/programs/demo/demo.ts";
-import { missingForSshd } from "../src/programs/demo/host/sshd.ts";
-import { host } from "../src/programs/demo/scenes/host.ts";
 import { standInAccount } from "./ssh-stand.ts";
 
 /** The SSH scene of `gw demo`, as a user with an account. */

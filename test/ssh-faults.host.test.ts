@@ -6,7 +6,7 @@ import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { missingForSshd } from "../src/programs/demo/host/sshd.ts";
+import { missingForSshd } from "../demo/host/sshd.ts";
 import {
   appears,
   DEADLINE,

@@ -3,8 +3,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { missingForSshd } from "../demo/host/sshd.ts";
 import { readSshPublicLine, sshFingerprint } from "../src/kernel/ssh-key.ts";
-import { missingForSshd } from "../src/programs/demo/host/sshd.ts";
 import {
   allowKeyFile,
   callApproved,

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { missingForSshd } from "../src/programs/demo/host/sshd.ts";
+import { missingForSshd } from "../demo/host/sshd.ts";
 import { allowKeyFile, makeKeyFile, makeSshHome, sshMember } from "./ssh-home.ts";
 import { type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
 import { call, type Gateway, type Home, type Members, openPlane, openRun, type Plane } from "./support/home.ts";

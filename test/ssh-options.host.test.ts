@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
+import { missingForSshd, SSH } from "../demo/host/sshd.ts";
 import { type ClientPlan, clientArguments } from "../src/conventions/ssh/client-options.ts";
-import { missingForSshd, SSH } from "../src/programs/demo/host/sshd.ts";
 import { standInAccount } from "./ssh-stand.ts";
 
 standInAccount(import.meta.filename);

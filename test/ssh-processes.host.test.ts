@@ -15,8 +15,8 @@ import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { missingForSshd } from "../demo/host/sshd.ts";
 import { createSshTransport } from "../src/adapters/transport/ssh/transport.ts";
-import { missingForSshd } from "../src/programs/demo/host/sshd.ts";
 import { appears, expectAnswered, expectNeverSent, expectSilent, READ_ID, READY, STARTED } from "./ssh-expect.ts";
 import {
   ed25519,

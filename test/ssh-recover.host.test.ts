@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { missingForSshd } from "../src/programs/demo/host/sshd.ts";
+import { missingForSshd } from "../demo/host/sshd.ts";
 import { allowKeyFile, callApproved, makeKeyFile, makeSshHome, sshMember } from "./ssh-home.ts";
 import { type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
 import { type Gateway, type Home, type Members, until } from "./support/home.ts";

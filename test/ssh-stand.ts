@@ -14,6 +14,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
+import { SSH, SSHD, startSshd } from "../demo/host/sshd.ts";
 import { bundle } from "../scripts/bundle.ts";
 import type { SshTransportOptions } from "../src/adapters/transport/ssh/options.ts";
 import { createSshTransport } from "../src/adapters/transport/ssh/transport.ts";
@@ -22,7 +23,6 @@ import type { OutboundSsh, SshSigner } from "../src/conventions/ssh/outbound.ts"
 import type { IntentReceipt, SendLimits } from "../src/gateway/ports.ts";
 import type { Sleep } from "../src/kernel/clock.ts";
 import { decodeSshPublicKey, encodeSshPublicKey, signSsh, writeSshPublicLine } from "../src/kernel/ssh-key.ts";
-import { SSH, SSHD, startSshd } from "../src/programs/demo/host/sshd.ts";
 
 /** A real sshd on a loopback port, a real client, a real receiver: what the SSH tests and the bench stand on. */
 const root = dirname(import.meta.dirname);

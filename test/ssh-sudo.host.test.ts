@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { missingForSshd } from "../demo/host/sshd.ts";
 import type { SshSigner } from "../src/conventions/ssh/outbound.ts";
-import { missingForSshd } from "../src/programs/demo/host/sshd.ts";
 import { appears, expectAnswered, expectRefused, expectSilent } from "./ssh-expect.ts";
 import { ACCOUNT, ed25519, nextRequestId, type Stand, standInAccount, startStand } from "./ssh-stand.ts";
 import { until } from "./support/home.ts";

@@ -4,11 +4,11 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { missingForSshd } from "../demo/host/sshd.ts";
 import type { SshRecording } from "../src/conventions/ssh/recording.ts";
 import { Denied } from "../src/kernel/failure.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
 import { signSsh } from "../src/kernel/ssh-key.ts";
-import { missingForSshd } from "../src/programs/demo/host/sshd.ts";
 import { DEADLINE, deadlineWhen, expectAnswered, expectNeverSent, expectRefused, expectSilent } from "./ssh-expect.ts";
 import {
   ed25519,

@@ -25,7 +25,17 @@ test("the package has a name that is ours alone, and nothing tells people to ask
   const { name } = JSON.parse(read("package.json")) as { readonly name: string };
   const lock = JSON.parse(read("package-lock.json")) as { readonly name: string };
   assert.deepEqual([name, lock.name], ["@agent-action-gateway/gw", "@agent-action-gateway/gw"]);
-  const texts = ["src", "docs", "scripts", "packs", "bin"].flatMap((folder) =>
+  const texts = [
+    "src",
+    "demo",
+    "packages/request/src",
+    "packages/reference/src",
+    "packages/conformance/src",
+    "docs",
+    "scripts",
+    "packs",
+    "bin",
+  ].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name)),

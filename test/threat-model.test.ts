@@ -27,7 +27,7 @@ function rows(): readonly Row[] {
 /** Every test file by the name that the page has for it: without its ending. */
 function testFiles(): ReadonlyMap<string, readonly string[]> {
   const files = new Map<string, string[]>();
-  for (const folder of ["src", "test"])
+  for (const folder of ["src", "packages", "demo", "test"])
     for (const entry of readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })) {
       const name = /^(.+?)(?:\.host)?\.test\.ts$/.exec(basename(entry))?.[1];
       const path = join(root, folder, entry);

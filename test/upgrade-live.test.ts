@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, test } from "node:test";
 import { stringify } from "yaml";
+import { type Reference, startReference } from "../packages/reference/src/start.ts";
 import { createClock, systemRandom, systemSleep } from "../src/adapters/platform/system.ts";
-import { type Reference, startReference } from "../src/reference/start.ts";
 import { asUser, codeOf, type Gateway, Home, type Members, makeFolder, openPlane } from "./support/home.ts";
 import { corpus, issueTokens } from "./support/upgrade-corpus.ts";
 

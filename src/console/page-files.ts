@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { installation } from "../kernel/installation.ts";
 
 export interface PageFile {
   readonly type: string;
@@ -33,7 +34,7 @@ async function findBuilt(): Promise<Built> {
   const folder = join(import.meta.dirname, "page");
   const built = join(folder, "page.js");
   if (existsSync(built)) return { script: readFileSync(built), style: readFileSync(join(folder, "page.css")) };
-  const builder = join(import.meta.dirname, "..", "..", "scripts", "build-page.ts");
+  const builder = join(installation, "scripts", "build-page.ts");
   const { buildPage } = (await import(pathToFileURL(builder).href)) as { buildPage(): Built };
   return buildPage();
 }

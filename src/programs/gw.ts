@@ -134,7 +134,7 @@ function createDeps(): CliDeps {
       return existsSync(home) && opened.exists() ? operatorKeysOf(readTrust(opened)) : [];
     },
     async reference() {
-      const { allScopes, startReference } = await import("../reference/start.ts");
+      const { allScopes, startReference } = await import("../../packages/reference/src/start.ts");
       const stopped = new Promise<void>((resolve) => {
         for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => resolve());
       });
@@ -145,7 +145,7 @@ function createDeps(): CliDeps {
       };
     },
     async playDemo(options) {
-      const { playDemo } = await import("./demo/demo.ts");
+      const { playDemo } = await import("../../demo/demo.ts");
       return playDemo(options, io, { clock, random: systemRandom, sleep: systemSleep });
     },
     async serveConsole(options) {

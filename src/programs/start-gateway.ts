@@ -26,11 +26,10 @@ export async function startGateway(
   home: string,
   keyFile: string | null,
   config?: string,
-  program: "gateway" | "demo/old-gateway" = "gateway",
+  program = join(import.meta.dirname, `gateway.${import.meta.filename.endsWith(".ts") ? "ts" : "js"}`),
 ): Promise<GatewayProcess> {
-  const file = join(import.meta.dirname, `${program}.${import.meta.filename.endsWith(".ts") ? "ts" : "js"}`);
   const args = [
-    ...[...GATEWAY_FLAGS, file, home],
+    ...[...GATEWAY_FLAGS, program, home],
     ...(config === undefined ? [] : ["--config", config]),
     ...(keyFile === null ? [] : ["--key-file", keyFile]),
   ];

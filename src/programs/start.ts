@@ -1,13 +1,14 @@
 import { closeSync, existsSync, openSync, readFileSync, writeSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import { allScopes, type Reference, startReference } from "../../packages/reference/src/start.ts";
 import { harden } from "../adapters/platform/callers.ts";
 import { requireServerOf } from "../adapters/platform/server.ts";
 import { createClock, systemRandom, systemSleep } from "../adapters/platform/system.ts";
 import { readPack } from "../conventions/action/read.ts";
 import { Denied } from "../kernel/failure.ts";
+import { installation } from "../kernel/installation.ts";
 import type { Secret } from "../kernel/secret.ts";
-import { allScopes, type Reference, startReference } from "../reference/start.ts";
 import { answering } from "../surfaces/cli/answer.ts";
 import { exits } from "../surfaces/cli/io.ts";
 import { statusLines } from "../surfaces/cli/operator/run-gateway.ts";
@@ -48,7 +49,7 @@ const ports = {
 };
 const folder = resolve(process.env["GW_HOME"] ?? join(homedir(), ".gw"));
 const keyFile = join(folder, "service.key");
-const packFile = join(import.meta.dirname, "../../packs/reference.yaml");
+const packFile = join(installation, "packs/reference.yaml");
 
 process.exitCode = await answering(io, async () => {
   await harden({ inspectable: false, startsPrivileged: false });

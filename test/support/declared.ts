@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { compileSchema } from "../../src/conventions/request/schema.ts";
+import { compileSchema } from "../../packages/request/src/schema.ts";
 import type { Gateway } from "../../src/gateway/gateway.ts";
 import type { Call } from "../../src/gateway/run/run.ts";
 import type { Clock } from "../../src/kernel/clock.ts";

@@ -1,8 +1,8 @@
-import { allScopes, type Reference } from "../../src/reference/start.ts";
+import { allScopes, type Reference } from "../../packages/reference/src/start.ts";
 
 /**
  * The reference provider's two dated versions, probed through the real gateway. What the later one does wrong is written
- * in src/reference/version.ts: a default that widened, a new route, a role under another name, and a denial that became 201.
+ * in packages/reference/src/version.ts: a default that widened, a new route, a role under another name, and a denial that became 201.
  */
 export const corpus = {
   format: "gw.upgrade-corpus/v1",

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
+import { type Reference, startReference } from "../../packages/reference/src/start.ts";
 import { createClock, systemRandom, systemSleep } from "../../src/adapters/platform/system.ts";
-import { type Reference, startReference } from "../../src/reference/start.ts";
 import { codeOf, type Gateway, Home, type Members, makeFolder } from "./home.ts";
 import { corpus, issueTokens } from "./upgrade-corpus.ts";
 

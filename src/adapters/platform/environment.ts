@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { installation } from "../../kernel/installation.ts";
 
 /** The one list of variables that programs which hold a key may have, for the launcher, for themselves and for what they start. */
 const ALLOWED = new Set(
-  readFileSync(join(import.meta.dirname, "../../../bin/environment"), "latin1")
+  readFileSync(join(installation, "bin/environment"), "latin1")
     .split("\n")
     .filter((name) => name !== ""),
 );

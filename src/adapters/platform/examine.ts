@@ -5,6 +5,7 @@ import { release } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { Denied } from "../../kernel/failure.ts";
+import { installation } from "../../kernel/installation.ts";
 
 /** What this machine has for us. Every row that is not `ok` names the command that mends it. */
 export interface Examined {
@@ -14,8 +15,7 @@ export interface Examined {
   readonly mend: string | null;
 }
 
-/** Seen from here in a clone and in the package alike. */
-const DIGESTS = join(import.meta.dirname, "../../../bin/node-digests.json");
+const DIGESTS = join(installation, "bin/node-digests.json");
 const NODE_FLOOR = [24, 15] as const;
 const PEER_PIDFD_KERNEL = [6, 5] as const;
 /** From here on the client proves the host to its agent; with an older one nothing would be signed. */

@@ -2,11 +2,12 @@
  * Binds typed arguments to a trusted definition. What comes out is the whole request but for its secret: method, URL,
  * headers, body bytes, the digest that an approval and a plan are tied to, and what a person must see.
  */
+
+import type { ValueSpelling } from "../../../packages/request/src/schema.ts";
 import { canonicalJson, type Digest, digestText } from "../../kernel/canonical-json.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { RetryClass } from "../outcome/retry.ts";
-import type { ValueSpelling } from "../request/schema.ts";
 import { admitUrl } from "../url/admit.ts";
 import { buildUrl } from "../url/build.ts";
 import { isPrivateHost, type Origin } from "../url/origin.ts";

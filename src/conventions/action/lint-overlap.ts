@@ -1,5 +1,5 @@
-import { appendPointer } from "../request/pointer.ts";
-import type { JsonSchema } from "../request/schema.ts";
+import { appendPointer } from "../../../packages/request/src/pointer.ts";
+import type { JsonSchema } from "../../../packages/request/src/schema.ts";
 import type { Findings } from "./findings.ts";
 import type { ActionDefinition, HttpAction, InputField } from "./pack.ts";
 

@@ -2,13 +2,14 @@
  * Action packs: what an agent may ask for, as data that a person reviewed. This file holds the types that the other
  * rooms read; the wire form is in schema/, the reader in read.ts, and binding arguments to a definition in bind.ts.
  */
+
+import type { JsonSchema, SchemaCheck } from "../../../packages/request/src/schema.ts";
 import type { Digest } from "../../kernel/canonical-json.ts";
 import type { Code } from "../../kernel/codes.ts";
 import type { PriceRule } from "../budget/price.ts";
 import type { CallbackRule } from "../callback/callback.ts";
 import type { RetryClass } from "../outcome/retry.ts";
 import type { SuccessMember } from "../outcome/success-member.ts";
-import type { JsonSchema, SchemaCheck } from "../request/schema.ts";
 import type { UrlAllowance } from "../url/admit.ts";
 import type { PercentRule } from "../url/encode.ts";
 import type { Origin } from "../url/origin.ts";

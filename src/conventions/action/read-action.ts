@@ -1,8 +1,8 @@
+import { appendPointer } from "../../../packages/request/src/pointer.ts";
+import { compileSchema, type JsonSchema } from "../../../packages/request/src/schema.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { RetryClass } from "../outcome/retry.ts";
-import { appendPointer } from "../request/pointer.ts";
-import { compileSchema, type JsonSchema } from "../request/schema.ts";
 import { namesIn } from "../token/resource.ts";
 import type { PathTemplate } from "../url/template.ts";
 import { type ActionDefinition, fieldsOf, hasSideEffect, type InputField, type Slot, type TokenNeed } from "./pack.ts";

@@ -1,7 +1,7 @@
+import { appendPointer } from "../../../packages/request/src/pointer.ts";
+import type { JsonSchema, JsonType } from "../../../packages/request/src/schema.ts";
+import { checkSchema } from "../../../packages/request/src/schema-check.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
-import { appendPointer } from "../request/pointer.ts";
-import type { JsonSchema, JsonType } from "../request/schema.ts";
-import { checkSchema } from "../request/schema-check.ts";
 import { isFieldName } from "../ssh/request.ts";
 import type { Findings } from "./findings.ts";
 import { isForbiddenHeader, isHeaderName } from "./headers.ts";

@@ -1,7 +1,7 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type ParsedNode, parseDocument } from "yaml";
+import { appendPointer } from "../../../packages/request/src/pointer.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
-import { appendPointer } from "../request/pointer.ts";
 import type { Findings, Places, Position } from "./findings.ts";
 
 /**

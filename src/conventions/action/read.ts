@@ -1,8 +1,8 @@
+import { appendPointer, pointerNames } from "../../../packages/request/src/pointer.ts";
+import { compileSchema, type JsonSchema } from "../../../packages/request/src/schema.ts";
 import { type Digest, digestBytes } from "../../kernel/canonical-json.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
-import { appendPointer, pointerNames } from "../request/pointer.ts";
-import { compileSchema, type JsonSchema } from "../request/schema.ts";
 import { Findings } from "./findings.ts";
 import { lintAction } from "./lint-action.ts";
 import { lintOverlap } from "./lint-overlap.ts";

@@ -1,5 +1,5 @@
+import { followPointer } from "../../../packages/request/src/pointer.ts";
 import type { JsonValue } from "../../kernel/json.ts";
-import { followPointer } from "../request/pointer.ts";
 
 /** Where an answer says what the call cost, and how it is written there. */
 export interface PriceRule {

@@ -1,5 +1,5 @@
-import type { FromSchema } from "../request/schema-type.ts";
-import { count, object, text, textOrNull, whole, wholeOrNull } from "../request/shape.ts";
+import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
+import { count, object, text, textOrNull, whole, wholeOrNull } from "../../../packages/request/src/shape.ts";
 import { attemptsRemaining, type BudgetStop, type RunBudget, type RunLimits, spendRemainingCents } from "./budget.ts";
 import type { Reservation } from "./decide.ts";
 import { centsOf, type Settlement } from "./settle.ts";

@@ -1,7 +1,7 @@
+import { parseJsonValue } from "../../../packages/request/src/json/parse.ts";
+import { followPointer } from "../../../packages/request/src/pointer.ts";
 import { type Digest, digestBytes, digestText } from "../../kernel/canonical-json.ts";
 import { readIdentifier } from "../operation/read-status.ts";
-import { parseJsonValue } from "../request/json/parse.ts";
-import { followPointer } from "../request/pointer.ts";
 import { type CallbackRule, fieldOf, type ReceivedCallback } from "./callback.ts";
 
 /** All that is taken from a verified callback. Whatever else its body claims, such as a state, is not read. */

@@ -1,6 +1,6 @@
+import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
+import { object, text, textOrNull, whole } from "../../../packages/request/src/shape.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import type { FromSchema } from "../request/schema-type.ts";
-import { object, text, textOrNull, whole } from "../request/shape.ts";
 import type { Authority, CallerValidity, Interpreter } from "./authority.ts";
 
 /**

@@ -1,6 +1,6 @@
+import { followPointer } from "../../../packages/request/src/pointer.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { JsonValue } from "../../kernel/json.ts";
-import { followPointer } from "../request/pointer.ts";
 import { type Link, readLinks } from "./read-link.ts";
 
 /** Where a definition says that the records and the way on are. Pointers are RFC 6901. */

@@ -1,8 +1,8 @@
+import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
+import { count, object, text, textOrNull, wholeOrNull } from "../../../packages/request/src/shape.ts";
 import { digestText } from "../../kernel/canonical-json.ts";
 import { counted, showText } from "../../kernel/display.ts";
 import type { BudgetStop } from "../budget/budget.ts";
-import type { FromSchema } from "../request/schema-type.ts";
-import { count, object, text, textOrNull, wholeOrNull } from "../request/shape.ts";
 import type { Walk, WalkStop } from "./walk.ts";
 
 /** Why a walk ended: a rule of its own, a budget, or what the provider answered (`status_503`, `timeout` …). */

@@ -1,6 +1,6 @@
+import { followPointer } from "../../../packages/request/src/pointer.ts";
 import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
 import type { Job } from "../action/pack.ts";
-import { followPointer } from "../request/pointer.ts";
 
 /** What one answer of the provider says about a job. Progress is shown to people and decides nothing. */
 export interface JobReport {

@@ -1,5 +1,5 @@
+import { memberOf, pointerNames } from "../../../packages/request/src/pointer.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
-import { memberOf, pointerNames } from "../request/pointer.ts";
 
 /** A secret that an answer brought, and where it stood. */
 export interface Minted {

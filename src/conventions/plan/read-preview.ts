@@ -1,7 +1,7 @@
+import { parseJsonValue } from "../../../packages/request/src/json/parse.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
-import { parseJsonValue } from "../request/json/parse.ts";
 import type {
   Assumption,
   EffectGroup,

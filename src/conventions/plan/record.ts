@@ -2,8 +2,8 @@
  * Preview and execution: what a preview says, and when an approved plan may still be carried out. The provider and the
  * gateway share these records and rules; a preview computes the effects of exactly the intent that execution applies.
  */
-import type { FromSchema } from "../request/schema-type.ts";
-import { anyValue, flag, list, object, text, textOrNull } from "../request/shape.ts";
+import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
+import { anyValue, flag, list, object, text, textOrNull } from "../../../packages/request/src/shape.ts";
 
 const readRevision = object({ resource: text, revision: text });
 

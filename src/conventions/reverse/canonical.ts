@@ -1,9 +1,9 @@
+import { parseJson } from "../../../packages/request/src/json/parse.ts";
+import { readPairs } from "../../../packages/request/src/pairs.ts";
+import { splitTarget } from "../../../packages/request/src/target.ts";
 import { canonicalJson } from "../../kernel/canonical-json.ts";
 import type { BodyType } from "../action/pack.ts";
 import { isSpooled, type SentBody, standInFor } from "../action/spooled.ts";
-import { parseJson } from "../request/json/parse.ts";
-import { readPairs } from "../request/pairs.ts";
-import { splitTarget } from "../request/target.ts";
 import { decodePath } from "../url/decode.ts";
 import type { PlainRequest } from "./plain.ts";
 

@@ -1,8 +1,8 @@
+import { parseJsonValue } from "../../../packages/request/src/json/parse.ts";
 import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
 import { documentOf, type HttpAction } from "../action/pack.ts";
 import { isSpooled, type SentBody } from "../action/spooled.ts";
 import { documentKey, readOperations } from "../graphql/document.ts";
-import { parseJsonValue } from "../request/json/parse.ts";
 import type { PlainRequest } from "./plain.ts";
 
 /**

@@ -1,10 +1,10 @@
+import { readPairs } from "../../../packages/request/src/pairs.ts";
+import type { RequestTarget } from "../../../packages/request/src/target.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { bindAction } from "../action/bind.ts";
 import { type HttpAction, hasSideEffect, type InputField, type Pack, type Place } from "../action/pack.ts";
 import { isSpooled } from "../action/spooled.ts";
-import { readPairs } from "../request/pairs.ts";
-import type { RequestTarget } from "../request/target.ts";
 import { acceptFit, rankAccept } from "./accept.ts";
 import { canonicalRequest } from "./canonical.ts";
 import { withDocument } from "./document.ts";

@@ -1,13 +1,13 @@
 import { gunzipSync } from "node:zlib";
+import { parseJson } from "../../../packages/request/src/json/parse.ts";
+import { readMediaType } from "../../../packages/request/src/media-type.ts";
+import { readPairs } from "../../../packages/request/src/pairs.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
 import { type HttpAction, type InputField, WHOLE } from "../action/pack.ts";
 import { base64Length, isSpooled, type SentBody, type SpooledBody, standInFor } from "../action/spooled.ts";
 import { PUSH_MEDIA_TYPE, readPush } from "../git/push.ts";
-import { parseJson } from "../request/json/parse.ts";
-import { readMediaType } from "../request/media-type.ts";
-import { readPairs } from "../request/pairs.ts";
 import { readText } from "./value.ts";
 
 /** Members of a body by their names on the wire. */

@@ -1,6 +1,6 @@
+import { matchPath, type RequestTarget, splitTarget } from "../../../packages/request/src/target.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { HttpAction, Pack } from "../action/pack.ts";
-import { matchPath, type RequestTarget, splitTarget } from "../request/target.ts";
 import type { PathTemplate } from "../url/template.ts";
 import { mayBeDocument } from "./document.ts";
 import { type Head, readHead } from "./head.ts";

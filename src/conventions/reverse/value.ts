@@ -1,6 +1,6 @@
+import type { JsonSchema } from "../../../packages/request/src/schema.ts";
 import type { JsonValue } from "../../kernel/json.ts";
 import type { InputField } from "../action/pack.ts";
-import type { JsonSchema } from "../request/schema.ts";
 
 const INTEGER = /^(?:0|-?[1-9]\d{0,15})$/;
 

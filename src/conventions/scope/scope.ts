@@ -1,8 +1,8 @@
+import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
+import { count, list, object, text } from "../../../packages/request/src/shape.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { Send } from "../action/send.ts";
 import { type ActionCondition, type Condition, conditionWords, holds } from "../grant/condition.ts";
-import type { FromSchema } from "../request/schema-type.ts";
-import { count, list, object, text } from "../request/shape.ts";
 
 /**
  * What a person granted one session: which actions, and through them which hosts, credentials, methods, SSH destinations,

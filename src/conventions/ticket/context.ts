@@ -3,12 +3,13 @@
  * the exact operations and targets, the run and an end. The gateway verifies one and cannot make one; nothing an agent
  * sends becomes one.
  */
+
+import { compileSchema, type JsonSchema } from "../../../packages/request/src/schema.ts";
+import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
 import { type Digest, digestJson } from "../../kernel/canonical-json.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
-import { compileSchema, type JsonSchema } from "../request/schema.ts";
-import type { FromSchema } from "../request/schema-type.ts";
 import { readTarget } from "./target.ts";
 
 export const CONTEXT_TYPE = "gw-work-context+jwt";

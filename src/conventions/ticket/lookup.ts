@@ -1,8 +1,8 @@
+import { followPointer } from "../../../packages/request/src/pointer.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { showIdentifier } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
-import { followPointer } from "../request/pointer.ts";
 import { type CallTarget, coversTarget, readTarget } from "./target.ts";
 
 /**

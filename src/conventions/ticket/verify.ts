@@ -1,11 +1,11 @@
 import type { KeyObject } from "node:crypto";
 import { compactVerify, errors } from "jose";
+import { parseJsonValue } from "../../../packages/request/src/json/parse.ts";
 import type { Brand } from "../../kernel/brand.ts";
 import type { Digest } from "../../kernel/canonical-json.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject } from "../../kernel/json.ts";
-import { parseJsonValue } from "../request/json/parse.ts";
 import { CONTEXT_TYPE, digestScope, readContext, type WorkContext } from "./context.ts";
 
 /** Whose signature counts: an operator of the vault, or an issuer that signed policy names. */

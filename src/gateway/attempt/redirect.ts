@@ -1,7 +1,7 @@
+import { matchPath } from "../../../packages/request/src/target.ts";
 import type { HttpAction } from "../../conventions/action/pack.ts";
 import { describeSend } from "../../conventions/action/send.ts";
 import type { Answered } from "../../conventions/outcome/observation.ts";
-import { matchPath } from "../../conventions/request/target.ts";
 import { decideRedirect, type RedirectTarget } from "../../conventions/url/redirect.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { type Authorization, authorizedByCard, grantOf } from "../approval/authorize.ts";

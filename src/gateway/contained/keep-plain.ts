@@ -1,5 +1,5 @@
+import { splitTarget } from "../../../packages/request/src/target.ts";
 import { isSpooled } from "../../conventions/action/spooled.ts";
-import { splitTarget } from "../../conventions/request/target.ts";
 import type { PlainRequest } from "../../conventions/reverse/plain.ts";
 import { canonicalJson } from "../../kernel/canonical-json.ts";
 import type { Code } from "../../kernel/codes.ts";

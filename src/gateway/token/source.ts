@@ -1,5 +1,5 @@
+import { parseJsonValue } from "../../../packages/request/src/json/parse.ts";
 import { requireHeld } from "../../conventions/action/spooled.ts";
-import { parseJsonValue } from "../../conventions/request/json/parse.ts";
 import { Fault } from "../../kernel/failure.ts";
 import { isJsonObject } from "../../kernel/json.ts";
 import { Secret } from "../../kernel/secret.ts";

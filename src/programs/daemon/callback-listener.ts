@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { type AddressInfo, Socket } from "node:net";
+import { createClientErrorHandler } from "../../../packages/request/src/client-error.ts";
+import { createRequestListener } from "../../../packages/request/src/node-http.ts";
+import { type Observers, tellRefused } from "../../../packages/request/src/serve.ts";
 import { createAllowances } from "../../conventions/budget/allowance.ts";
-import { createClientErrorHandler } from "../../conventions/request/client-error.ts";
-import { createRequestListener } from "../../conventions/request/node-http.ts";
-import { type Observers, tellRefused } from "../../conventions/request/serve.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";

@@ -1,3 +1,5 @@
+import { parseJson } from "../../../packages/request/src/json/parse.ts";
+import { compileSchema, type SchemaCheck } from "../../../packages/request/src/schema.ts";
 import type { AuditLog } from "../../audit/audit-log.ts";
 import {
   type DecisionStatement,
@@ -10,8 +12,6 @@ import {
 } from "../../conventions/approval/decision.ts";
 import { TAKEN_AWAY } from "../../conventions/operation/record.ts";
 import { compareUrgency, type OperationDetail } from "../../conventions/operation/summary.ts";
-import { parseJson } from "../../conventions/request/json/parse.ts";
-import { compileSchema, type SchemaCheck } from "../../conventions/request/schema.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { WaitingCard } from "../../hub/queue.ts";
 import { BOARD, SESSIONS } from "../../hub/schema.ts";

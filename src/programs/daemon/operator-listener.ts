@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { createClientErrorHandler } from "../../../packages/request/src/client-error.ts";
+import { createRequestListener } from "../../../packages/request/src/node-http.ts";
+import { type Observers, problemReply, tellRefused } from "../../../packages/request/src/serve.ts";
 import type { SocketPeers } from "../../adapters/platform/socket-peer.ts";
 import type { OperationBoard } from "../../conventions/operation/summary.ts";
-import { createClientErrorHandler } from "../../conventions/request/client-error.ts";
-import { createRequestListener } from "../../conventions/request/node-http.ts";
-import { type Observers, problemReply, tellRefused } from "../../conventions/request/serve.ts";
 import type { Desk } from "../../gateway/approval/desk.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";

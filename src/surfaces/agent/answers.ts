@@ -1,7 +1,4 @@
-import { budgetSchema } from "../../conventions/budget/record.ts";
-import { operationSchema } from "../../conventions/operation/summary.ts";
-import { resultSchema } from "../../conventions/outcome/result.ts";
-import type { FromSchema } from "../../conventions/request/schema-type.ts";
+import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
 import {
   anyObject,
   count,
@@ -13,7 +10,10 @@ import {
   textOrNull,
   whole,
   wholeOrNull,
-} from "../../conventions/request/shape.ts";
+} from "../../../packages/request/src/shape.ts";
+import { budgetSchema } from "../../conventions/budget/record.ts";
+import { operationSchema } from "../../conventions/operation/summary.ts";
+import { resultSchema } from "../../conventions/outcome/result.ts";
 import { scopeSchema } from "../../conventions/scope/scope.ts";
 
 /** What the routes of this plane answer: the routes publish these, and our own clients read by them. */

@@ -9,9 +9,9 @@ import { createServer as createSecure, type Server as SecureServer } from "node:
 import type { Server, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
+import { drained } from "../../../packages/request/src/node-http.ts";
 import type { Authority } from "../../conventions/box/authority.ts";
 import { type BoxAnswer, type BoxRefusal, boxRefusals, originOf, refuseInBox } from "../../conventions/box/refusal.ts";
-import { drained } from "../../conventions/request/node-http.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { CarriedAnswer, CarriedRequest, RefusalReport } from "../client/agent.ts";

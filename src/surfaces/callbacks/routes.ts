@@ -1,4 +1,4 @@
-import { writeOpenApi } from "../../conventions/request/openapi.ts";
+import { writeOpenApi } from "../../../packages/request/src/openapi.ts";
 import type { Callbacks } from "../../gateway/callback/receive.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";

@@ -1,7 +1,7 @@
+import { parseJsonValue } from "../../../packages/request/src/json/parse.ts";
 import type { CostRecord } from "../../conventions/budget/record.ts";
 import { reportLines } from "../../conventions/discovery/report.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
-import { parseJsonValue } from "../../conventions/request/json/parse.ts";
 import { showText } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";

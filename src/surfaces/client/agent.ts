@@ -1,9 +1,9 @@
+import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
 import type { BoxTier } from "../../conventions/box/plan.ts";
 import type { BoxRefusal } from "../../conventions/box/refusal.ts";
 import type { LimitsRecord } from "../../conventions/budget/record.ts";
 import type { OperationView } from "../../conventions/operation/summary.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
-import type { FromSchema } from "../../conventions/request/schema-type.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import {

@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
+import type { JsonSchema } from "../../../packages/request/src/schema.ts";
 import type { LoginStatement, Signed } from "../../conventions/approval/decision.ts";
-import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
 import type { Secret } from "../../kernel/secret.ts";

@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import type { FromSchema } from "../../conventions/request/schema-type.ts";
+import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
 import type { Random } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";

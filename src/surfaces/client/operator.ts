@@ -1,3 +1,5 @@
+import type { JsonSchema } from "../../../packages/request/src/schema.ts";
+import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
 import type { AttestationOffer } from "../../audit/attestation.ts";
 import {
   type DecisionStatement,
@@ -7,8 +9,6 @@ import {
 } from "../../conventions/approval/decision.ts";
 import type { OperationDetail } from "../../conventions/operation/summary.ts";
 import type { Assertion } from "../../conventions/passkey/assertion.ts";
-import type { JsonSchema } from "../../conventions/request/schema.ts";
-import type { FromSchema } from "../../conventions/request/schema-type.ts";
 import type { ProbeResult } from "../../conventions/ssh/probe.ts";
 import type { SignedDecision } from "../../conventions/upgrade/decision/statement.ts";
 import type { ProbeExchange, ProbeRequest } from "../../conventions/upgrade/probe/exchange.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { anyValue, object, text, whole } from "../../conventions/request/shape.ts";
+import { anyValue, object, text, whole } from "../../../packages/request/src/shape.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { readAnswer, readProblem } from "./read-answer.ts";
 

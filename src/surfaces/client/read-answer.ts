@@ -1,7 +1,7 @@
-import { parseJson } from "../../conventions/request/json/parse.ts";
-import { compileSchema, type JsonSchema, type SchemaCheck } from "../../conventions/request/schema.ts";
-import type { FromSchema } from "../../conventions/request/schema-type.ts";
-import { list, object, text } from "../../conventions/request/shape.ts";
+import { parseJson } from "../../../packages/request/src/json/parse.ts";
+import { compileSchema, type JsonSchema, type SchemaCheck } from "../../../packages/request/src/schema.ts";
+import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
+import { list, object, text } from "../../../packages/request/src/shape.ts";
 import { type Code, codes } from "../../kernel/codes.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, type Finding } from "../../kernel/failure.ts";

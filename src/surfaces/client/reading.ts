@@ -1,5 +1,5 @@
+import type { JsonSchema } from "../../../packages/request/src/schema.ts";
 import type { OperationBoard, OperationDetail } from "../../conventions/operation/summary.ts";
-import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { Denied } from "../../kernel/failure.ts";
 import {
   type ApprovalRecord,

@@ -1,4 +1,4 @@
-import { count, flag, object, text } from "../../conventions/request/shape.ts";
+import { count, flag, object, text } from "../../../packages/request/src/shape.ts";
 
 /** What the program behind `gw login` answers to our other programs. */
 export const loginAnswer = object({

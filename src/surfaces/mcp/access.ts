@@ -1,5 +1,5 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
-import { compileSchema } from "../../conventions/request/schema.ts";
+import { compileSchema } from "../../../packages/request/src/schema.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { LiveCaller } from "../../gateway/ports.ts";
 import type { AccessAnswer, AccessRequest } from "../../gateway/run/access.ts";

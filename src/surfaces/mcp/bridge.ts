@@ -1,7 +1,7 @@
+import { parseJson } from "../../../packages/request/src/json/parse.ts";
+import { compileSchema, type JsonSchema } from "../../../packages/request/src/schema.ts";
 import type { RunLimits } from "../../conventions/budget/budget.ts";
 import { type LimitsRecord, readLimits } from "../../conventions/budget/record.ts";
-import { parseJson } from "../../conventions/request/json/parse.ts";
-import { compileSchema, type JsonSchema } from "../../conventions/request/schema.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { type RunId, readId } from "../../kernel/ids.ts";

@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../../conventions/request/schema.ts";
+import type { JsonSchema } from "../../../packages/request/src/schema.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 

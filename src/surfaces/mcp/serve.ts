@@ -7,8 +7,8 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { compileSchema } from "../../../packages/request/src/schema.ts";
 import { budgetRecord, limitsRecord } from "../../conventions/budget/record.ts";
-import { compileSchema } from "../../conventions/request/schema.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { LiveCaller } from "../../gateway/ports.ts";
 import type { Sleep } from "../../kernel/clock.ts";

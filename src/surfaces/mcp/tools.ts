@@ -1,6 +1,6 @@
 import type { Tool } from "@modelcontextprotocol/server";
+import type { JsonSchema } from "../../../packages/request/src/schema.ts";
 import type { Effect } from "../../conventions/action/pack.ts";
-import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { type Definition, reachOf } from "../../gateway/outbound/outbound.ts";
 import { toolSchema } from "../plane/list.ts";
 import { toolNameOf } from "./names.ts";

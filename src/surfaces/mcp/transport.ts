@@ -8,7 +8,7 @@ import {
   parseJSONRPCMessage,
   type Transport,
 } from "@modelcontextprotocol/server";
-import { parseJsonValue } from "../../conventions/request/json/parse.ts";
+import { parseJsonValue } from "../../../packages/request/src/json/parse.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
 import { createLineReader } from "./lines.ts";

@@ -1,6 +1,6 @@
+import type { JsonSchema } from "../../../packages/request/src/schema.ts";
 import type { GivenDecision } from "../../conventions/approval/decision.ts";
 import type { Condition } from "../../conventions/grant/condition.ts";
-import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";

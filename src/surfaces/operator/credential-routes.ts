@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../../conventions/request/schema.ts";
+import type { JsonSchema } from "../../../packages/request/src/schema.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { TokenFacts } from "../../gateway/token/port.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";

@@ -1,4 +1,4 @@
-import type { FromSchema } from "../../conventions/request/schema-type.ts";
+import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
 import type { homeAnswer } from "./answers.ts";
 import type { Login } from "./logins.ts";
 

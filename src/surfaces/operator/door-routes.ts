@@ -1,5 +1,5 @@
+import type { JsonSchema } from "../../../packages/request/src/schema.ts";
 import type { LockStatement, LoginStatement } from "../../conventions/approval/decision.ts";
-import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";

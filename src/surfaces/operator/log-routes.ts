@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../../conventions/request/schema.ts";
+import type { JsonSchema } from "../../../packages/request/src/schema.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import { attestedAnswer, offerAnswer } from "./answers.ts";
 import type { OperatorContext } from "./context.ts";

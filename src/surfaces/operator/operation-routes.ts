@@ -1,5 +1,5 @@
+import type { JsonSchema } from "../../../packages/request/src/schema.ts";
 import { operationErrands, type SettlementStatement } from "../../conventions/approval/decision.ts";
-import type { JsonSchema } from "../../conventions/request/schema.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { readId } from "../../kernel/ids.ts";
 import { operationParams, reasonSchema } from "../plane/operation-schemas.ts";

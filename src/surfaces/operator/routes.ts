@@ -1,4 +1,4 @@
-import { writeOpenApi } from "../../conventions/request/openapi.ts";
+import { writeOpenApi } from "../../../packages/request/src/openapi.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import { approvalRoutes } from "./approval-routes.ts";

@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../../conventions/request/schema.ts";
+import type { JsonSchema } from "../../../packages/request/src/schema.ts";
 
 /** Shapes that several routes of this plane take. */
 export const short = { type: "string", minLength: 1, maxLength: 200 } as const;

@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../../conventions/request/schema.ts";
+import type { JsonSchema } from "../../../packages/request/src/schema.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { readSshPublicLine, writeSshPublicLine } from "../../kernel/ssh-key.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";

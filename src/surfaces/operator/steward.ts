@@ -1,4 +1,4 @@
-import type { FromSchema } from "../../conventions/request/schema-type.ts";
+import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
 import type { ProbeResult } from "../../conventions/ssh/probe.ts";
 import type { SignedDecision } from "../../conventions/upgrade/decision/statement.ts";
 import type { TakenOver } from "../../gateway/adopt.ts";

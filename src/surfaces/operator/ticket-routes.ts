@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../../conventions/request/schema.ts";
+import type { JsonSchema } from "../../../packages/request/src/schema.ts";
 import type { TicketEvidence } from "../../conventions/ticket/verify.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { Run } from "../../gateway/run/run.ts";

@@ -1,6 +1,6 @@
-import { parseJsonValue } from "../../conventions/request/json/parse.ts";
-import type { JsonSchema } from "../../conventions/request/schema.ts";
-import type { FromSchema } from "../../conventions/request/schema-type.ts";
+import { parseJsonValue } from "../../../packages/request/src/json/parse.ts";
+import type { JsonSchema } from "../../../packages/request/src/schema.ts";
+import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
 import type { SignedDecision } from "../../conventions/upgrade/decision/statement.ts";
 import { verdicts } from "../../conventions/upgrade/decision/statement.ts";
 import type { ProbeExchange } from "../../conventions/upgrade/probe/exchange.ts";

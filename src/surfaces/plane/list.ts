@@ -1,5 +1,5 @@
+import { compileSchema, type JsonSchema } from "../../../packages/request/src/schema.ts";
 import type { ActionDefinition } from "../../conventions/action/pack.ts";
-import { compileSchema, type JsonSchema } from "../../conventions/request/schema.ts";
 import type { ListAsk } from "../../gateway/discovery/start.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";

@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../../conventions/request/schema.ts";
+import type { JsonSchema } from "../../../packages/request/src/schema.ts";
 
 /** What agents and operators say alike when they ask something of an operation. */
 export const operationParams = {

@@ -1,8 +1,8 @@
-import type { FileSink } from "../../conventions/request/multipart/part.ts";
-import type { About } from "../../conventions/request/openapi.ts";
-import type { KnownOfRequest, Principal } from "../../conventions/request/record.ts";
-import { type CommandOf, defineRoute, type RouteDeclaration } from "../../conventions/request/route.ts";
-import { type Answer, type BoundRoute, bindRoute } from "../../conventions/request/serve.ts";
+import type { FileSink } from "../../../packages/request/src/multipart/part.ts";
+import type { About } from "../../../packages/request/src/openapi.ts";
+import type { KnownOfRequest, Principal } from "../../../packages/request/src/record.ts";
+import { type CommandOf, defineRoute, type RouteDeclaration } from "../../../packages/request/src/route.ts";
+import { type Answer, type BoundRoute, bindRoute } from "../../../packages/request/src/serve.ts";
 
 /** One route of a plane: what it accepts, what it says, and what it does for whoever is behind the connection. */
 export interface PlaneRoute<Context extends Principal> {

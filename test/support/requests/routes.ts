@@ -1,7 +1,7 @@
 import { createPublicKey, generateKeyPairSync, verify } from "node:crypto";
-import type { RequestRecord } from "../../../src/conventions/request/record.ts";
-import { defineRoute } from "../../../src/conventions/request/route.ts";
-import { type Answer, type BoundRoute, bindRoute } from "../../../src/conventions/request/serve.ts";
+import type { RequestRecord } from "../../../packages/request/src/record.ts";
+import { defineRoute } from "../../../packages/request/src/route.ts";
+import { type Answer, type BoundRoute, bindRoute } from "../../../packages/request/src/serve.ts";
 import { Denied } from "../../../src/kernel/failure.ts";
 
 /** One route of each kind, shaped after the specification's reference actions. */

@@ -2,10 +2,10 @@ import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import Fastify from "fastify";
-import { createClientErrorHandler } from "../../../src/conventions/request/client-error.ts";
-import { refuseNotFound, strictRequests, strictServerOptions } from "../../../src/conventions/request/fastify.ts";
-import { createRequestListener } from "../../../src/conventions/request/node-http.ts";
-import type { RequestRecord } from "../../../src/conventions/request/record.ts";
+import { createClientErrorHandler } from "../../../packages/request/src/client-error.ts";
+import { refuseNotFound, strictRequests, strictServerOptions } from "../../../packages/request/src/fastify.ts";
+import { createRequestListener } from "../../../packages/request/src/node-http.ts";
+import type { RequestRecord } from "../../../packages/request/src/record.ts";
 import { bindAll } from "./routes.ts";
 
 export interface TestServer {

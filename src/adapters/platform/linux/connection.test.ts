@@ -56,6 +56,19 @@ test("writing to a peer that is gone fails the write and raises no signal", { sk
   });
 });
 
+test("of a large write it is told what the kernel has taken, before a reader took it and after", { skip }, async () => {
+  await withConnection(async (connection, client) => {
+    const bytes = 4_194_304;
+    connection.writePlainly("x".repeat(bytes));
+    const before = connection.sentBytes;
+    assert.ok(before > 0 && before < bytes, String(before));
+    const drained = once(connection, "drain");
+    client.resume();
+    await drained;
+    assert.equal(connection.sentBytes, bytes);
+  });
+});
+
 test("bytes whose writer the kernel does not name end the connection", { skip }, async () => {
   const unnamed: CredentialRead = { kind: "bytes", bytes: Buffer.from("x"), writer: 0 };
   /** Reports readable as soon as anybody is interested. */

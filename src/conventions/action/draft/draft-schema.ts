@@ -1,6 +1,6 @@
+import { lintPattern } from "../../../../packages/request/src/pattern.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import type { JsonObject, JsonValue } from "../../../kernel/json.ts";
-import { lintPattern } from "../../request/pattern.ts";
 import type { SchemaShape, Schemas } from "../../upgrade/model/shape.ts";
 import { isPlainNumber, isReadable } from "./write-flow.ts";
 

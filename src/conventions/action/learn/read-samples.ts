@@ -1,9 +1,9 @@
+import { parseJsonValue } from "../../../../packages/request/src/json/parse.ts";
+import { type Pairs, readPairs } from "../../../../packages/request/src/pairs.ts";
+import { splitTarget } from "../../../../packages/request/src/target.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { isJsonObject, type JsonObject } from "../../../kernel/json.ts";
 import { documentKey, type GraphqlOperation, readOperations } from "../../graphql/document.ts";
-import { parseJsonValue } from "../../request/json/parse.ts";
-import { type Pairs, readPairs } from "../../request/pairs.ts";
-import { splitTarget } from "../../request/target.ts";
 import { decodePath } from "../../url/decode.ts";
 
 /** A request that no action said. Of header fields it has two, which hold no secrets. */

@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../../request/schema.ts";
+import type { JsonSchema } from "../../../../packages/request/src/schema.ts";
 import { inputSchema } from "./input.ts";
 import { labelSchema, limitsSchema, mediaRange, tokenScopesSchema } from "./provider.ts";
 

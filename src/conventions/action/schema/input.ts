@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../../request/schema.ts";
+import type { JsonSchema } from "../../../../packages/request/src/schema.ts";
 
 const count = { type: "integer", minimum: 0 } as const satisfies JsonSchema;
 const scalar = { type: ["string", "number", "boolean", "null"] } as const satisfies JsonSchema;

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parseDocument } from "yaml";
-import type { JsonSchema } from "../../request/schema.ts";
+import type { JsonSchema } from "../../../../packages/request/src/schema.ts";
 import { readPack } from "../read.ts";
 import { packSchema } from "./pack.ts";
 

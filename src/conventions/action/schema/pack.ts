@@ -1,6 +1,6 @@
+import type { JsonSchema } from "../../../../packages/request/src/schema.ts";
+import type { FromSchema } from "../../../../packages/request/src/schema-type.ts";
 import { defaults } from "../../../kernel/defaults.ts";
-import type { JsonSchema } from "../../request/schema.ts";
-import type { FromSchema } from "../../request/schema-type.ts";
 import { actionSchema } from "./action.ts";
 import type { fieldMembers } from "./input.ts";
 import { providerSchema } from "./provider.ts";

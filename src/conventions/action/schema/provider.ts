@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../../request/schema.ts";
+import type { JsonSchema } from "../../../../packages/request/src/schema.ts";
 
 export const labelSchema = {
   type: "string",

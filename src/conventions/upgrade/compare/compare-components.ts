@@ -1,4 +1,4 @@
-import { writeToken } from "../../request/pointer.ts";
+import { writeToken } from "../../../../packages/request/src/pointer.ts";
 import { type EffectVerdict, harmless } from "../meaning/effect.ts";
 import type { Api, ApiOperation } from "../model/api.ts";
 import { type Direction, indexUsage } from "../model/visit.ts";

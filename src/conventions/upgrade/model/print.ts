@@ -1,6 +1,6 @@
+import { readToken } from "../../../../packages/request/src/pointer.ts";
 import { canonicalJson, digestText } from "../../../kernel/canonical-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
-import { readToken } from "../../request/pointer.ts";
 import { sortText } from "./order.ts";
 
 /** Members of a schema that say nothing about what it takes. */

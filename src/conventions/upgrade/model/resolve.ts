@@ -1,5 +1,5 @@
+import { appendPointer, memberOf, readToken } from "../../../../packages/request/src/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
-import { appendPointer, memberOf, readToken } from "../../request/pointer.ts";
 import type { Troubles } from "./trouble.ts";
 
 export interface Resolved {

@@ -1,5 +1,5 @@
-import type { JsonSchema } from "../../request/schema.ts";
-import type { FromSchema } from "../../request/schema-type.ts";
+import type { JsonSchema } from "../../../../packages/request/src/schema.ts";
+import type { FromSchema } from "../../../../packages/request/src/schema-type.ts";
 
 const id = { type: "string", pattern: "^[a-z0-9][a-z0-9._-]{0,95}$" } as const satisfies JsonSchema;
 const label = { type: "string", pattern: "^[a-z0-9][a-z0-9._-]{0,63}$" } as const satisfies JsonSchema;

@@ -1,8 +1,8 @@
+import { memberOf, pointerNames } from "../../../../packages/request/src/pointer.ts";
+import { compileSchema } from "../../../../packages/request/src/schema.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied, type Finding } from "../../../kernel/failure.ts";
 import type { JsonValue } from "../../../kernel/json.ts";
-import { memberOf, pointerNames } from "../../request/pointer.ts";
-import { compileSchema } from "../../request/schema.ts";
 import { placed, readDocument } from "../document/read-document.ts";
 import type { Source } from "../document/source.ts";
 import { type Corpus, type CorpusProbe, corpusSchema, refusedCases } from "./corpus-schema.ts";

@@ -1,5 +1,5 @@
+import { followPointer } from "../../../../packages/request/src/pointer.ts";
 import { isJsonObject, type JsonValue } from "../../../kernel/json.ts";
-import { followPointer } from "../../request/pointer.ts";
 
 /** `$name` stands for a value of the account or one taken from an earlier answer; `$$` is a dollar sign. */
 export function referencesIn(value: JsonValue): readonly string[] {

@@ -20,7 +20,7 @@ export function addConformanceCommand(program: Command, { io, random, finish }: 
     .option("--profile <FILE>", "which routes play which part; the reference provider's without it")
     .option("--only <CHECK>", "run this check alone (repeatable)", many)
     .action(async (url: string, _options, command: Command) => {
-      const { runConformance } = await import("../conformance.ts");
+      const { runConformance } = await import("../../../../packages/conformance/src/command.ts");
       finish(await runConformance({ ...optionsOf<Options>(command), url }, io, random));
     });
 }

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { ReferenceCliPorts } from "../../../../packages/reference/src/command.ts";
 import type { OperatorKey } from "../../../conventions/approval/decision.ts";
 import type { Clock, Random, Sleep } from "../../../kernel/clock.ts";
 import type { Secret } from "../../../kernel/secret.ts";
@@ -11,7 +12,6 @@ import type { SignatureChecks } from "../caller/signatures.ts";
 import type { Examine } from "../doctor.ts";
 import type { CliIo, Exit } from "../io.ts";
 import type { BaseOptions, ConsoleOptions } from "../options.ts";
-import type { ReferenceCliPorts } from "../reference.ts";
 import type { WrapperPorts } from "../run/run.ts";
 import type { OpenMinted } from "../vault/minted.ts";
 import type { VaultCliPorts } from "../vault/session.ts";

@@ -41,6 +41,8 @@ export function addGatewayCommands(program: Command, deps: CliDeps): void {
       "hand the gateway its service key; with --hub, gateways elsewhere that wait",
       "gw unlock\ngw unlock web1 web2 --hub postgres://ada@db.example/gw",
     ),
+    "--all",
+    "--despite",
   )
     .option("--all", "with --hub: all gateways of this vault that wait to be unlocked")
     .option("--despite <GATEWAY>", "with --hub: do not believe this one which files it follows (repeatable)", many)
@@ -49,6 +51,7 @@ export function addGatewayCommands(program: Command, deps: CliDeps): void {
     .action(async (names: readonly string[], _options, command: Command) => {
       const options = optionsOf<UnlockOptions & HubOption>(command);
       if (isOnHub(options)) finish(await (await import("../hub/unlock.ts")).runHubUnlock(names, options, deps));
+      else if (names.length > 0) command.error("error: a gateway is named only with --hub URL, and that is missing");
       else if (options.writeKeyFile === undefined) finish(await (await load()).runUnlock(options, deps));
       else {
         const { runWriteKeyFile } = await import("../vault/key-file.ts");

@@ -31,7 +31,7 @@ export function addReferenceCommand(program: Command, deps: CliDeps): void {
     .option("--token-file <FILE>", "write the token to a new private file instead of printing it")
     .action(async (_options, command: Command) => {
       const options = optionsOf<Options>(command);
-      const { runReference } = await import("../reference.ts");
+      const { runReference } = await import("../../../../packages/reference/src/command.ts");
       const file = options.file ?? join(options.home, "provider", "reference.db");
       const run = async (): Promise<Exit> => {
         if (options.file === undefined) makeOwn(dirname(file));

@@ -1,7 +1,7 @@
+import { compileSchema } from "../../../../packages/request/src/schema.ts";
+import { count, object } from "../../../../packages/request/src/shape.ts";
 import { renderOperation, renderShortly } from "../../../conventions/operation/render.ts";
 import type { OperationDetail } from "../../../conventions/operation/summary.ts";
-import { compileSchema } from "../../../conventions/request/schema.ts";
-import { count, object } from "../../../conventions/request/shape.ts";
 import { readId } from "../../../kernel/ids.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
 import { operationsAnswer } from "../../operator/answers.ts";

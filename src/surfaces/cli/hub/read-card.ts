@@ -1,8 +1,8 @@
+import { compileSchema } from "../../../../packages/request/src/schema.ts";
+import type { FromSchema } from "../../../../packages/request/src/schema-type.ts";
+import { count, object } from "../../../../packages/request/src/shape.ts";
 import { digestCard } from "../../../conventions/approval/card.ts";
 import { renderCard } from "../../../conventions/approval/render.ts";
-import { compileSchema } from "../../../conventions/request/schema.ts";
-import type { FromSchema } from "../../../conventions/request/schema-type.ts";
-import { count, object } from "../../../conventions/request/shape.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
 import type { SeenHead } from "../../client/draft-decision.ts";
 import { type ApprovalView, shownApproval } from "../../operator/answers.ts";

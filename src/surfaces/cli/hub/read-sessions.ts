@@ -1,5 +1,5 @@
-import { compileSchema } from "../../../conventions/request/schema.ts";
-import { count, object } from "../../../conventions/request/shape.ts";
+import { compileSchema } from "../../../../packages/request/src/schema.ts";
+import { count, object } from "../../../../packages/request/src/shape.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
 import { type SessionRecord, sessionsAnswer } from "../../operator/answers.ts";
 

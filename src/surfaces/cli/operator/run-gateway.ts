@@ -168,6 +168,11 @@ export function statusLines(status: Status): readonly string[] {
       : [
           `  STOPPED   it can no longer record and sends nothing: ${text("stopped")} (gw resume, when that has passed)`,
         ]),
+    ...((status.answers_waiting ?? 0) > 0
+      ? [
+          `  MEMORY    ${counted(status.answers_waiting ?? 0, "large answer")} of providers wait until others have been read by whoever asked`,
+        ]
+      : []),
     ...(status.disk_low === true ? ["  DISK LOW  nothing new is begun until there is room again"] : []),
     ...(trouble === null ? [] : [`  TROUBLE   ${showIdentifier(trouble.code)}: ${showIdentifier(trouble.message)}`]),
   ];

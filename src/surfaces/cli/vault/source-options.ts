@@ -1,4 +1,4 @@
-import { parseJsonValue } from "../../../conventions/request/json/parse.ts";
+import { parseJsonValue } from "../../../../packages/request/src/json/parse.ts";
 import { isPrivateHost } from "../../../conventions/url/origin.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";

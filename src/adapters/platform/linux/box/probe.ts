@@ -3,6 +3,7 @@ import { realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type BoxPlan, type BoxTier, portsOf } from "../../../../conventions/box/plan.ts";
 import { Denied } from "../../../../kernel/failure.ts";
+import { installation } from "../../../../kernel/installation.ts";
 import { boxCommand, openBox } from "./open.ts";
 import { neither } from "./unavailable.ts";
 
@@ -66,8 +67,6 @@ async function build(plan: BoxPlan): Promise<void> {
 
 /** What has to be there to be read inside: `gw` itself and the Node that runs it. */
 export function programFolders(): readonly string[] {
-  const root = join(import.meta.dirname, "../../../../..");
-  return [
-    ...new Set([realpathSync(root), realpathSync(join(root, "node_modules")), dirname(realpathSync(process.execPath))]),
-  ];
+  const places = [installation, join(installation, "node_modules"), dirname(realpathSync(process.execPath))];
+  return [...new Set(places.map((place) => realpathSync(place)))];
 }

@@ -3,7 +3,7 @@ import { digestImage, type ImageDigests } from "./digest.ts";
 import { checkIma, type ImaClaim, type ImaKey } from "./ima.ts";
 import type { PackageClaim } from "./package-claim.ts";
 import { findOwners, readPackageClaim } from "./package-record.ts";
-import { checkSigstore, type SigstoreClaim, type SigstoreSettings } from "./sigstore.ts";
+import type { SigstoreClaim, SigstoreSettings } from "./sigstore.ts";
 import { checkVerity, type VerityClaim } from "./verity.ts";
 
 export interface ImageQuestion {
@@ -33,15 +33,21 @@ export async function answerImage(question: ImageQuestion): Promise<ImageAnswer>
   const needsMd5 = owner?.record === "dpkg";
   const known = needsMd5 && question.digests?.md5 === null ? null : question.digests;
   const digests = known ?? digestImage(question.fd, needsMd5);
-  const sigstore = question.sigstore === null ? null : checkSigstore(question.sigstore, question.fd, digests);
   return {
     digests,
-    sigstore,
+    sigstore: await signedBy(question, digests),
     ima: checkIma(question.fd, question.imaKeys),
     verity: checkVerity(question.fd),
     package: owner === undefined ? null : readPackageClaim(owner, digests),
     unowned: question.mappings.filter((path) => !owners.has(path)),
   };
+}
+
+/** Loading Sigstore's packages takes as long as the rest of a small image: only where policy names somebody who signs. */
+async function signedBy({ sigstore, fd }: ImageQuestion, digests: ImageDigests): Promise<SigstoreClaim | null> {
+  if (sigstore === null) return null;
+  const { checkSigstore } = await import("./sigstore.ts");
+  return checkSigstore(sigstore, fd, digests);
 }
 
 if (parentPort !== null) parentPort.postMessage(await answerImage(workerData as ImageQuestion));

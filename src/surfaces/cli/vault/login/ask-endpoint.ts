@@ -1,4 +1,4 @@
-import { parseJsonValue } from "../../../../conventions/request/json/parse.ts";
+import { parseJsonValue } from "../../../../../packages/request/src/json/parse.ts";
 import { readTokenAnswer } from "../../../../conventions/token/answer.ts";
 import type { TokenAnswer } from "../../../../conventions/token/result.ts";
 import { clientPairs } from "../../../../gateway/token/request.ts";

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { test } from "node:test";
+import { createClock, systemRandom, systemSleep } from "../src/adapters/platform/system.ts";
+import { playDemo } from "./demo.ts";
+import { expect } from "./scene.ts";
+
+const skip = process.platform === "linux" ? {} : { skip: "the gateway process is tested on Linux" };
+
+test("a scene that does not go as told ends the demo with exit 1, and nothing of it is left", skip, async () => {
+  const said: string[] = [];
+  const io = { out: (line: string) => void said.push(line), err: (line: string) => void said.push(line) };
+  const ports = { clock: createClock(), random: systemRandom, sleep: systemSleep };
+  let home = "";
+  let pid = 0;
+  const after: string[] = [];
+  const exit = await playDemo({ home: null, json: true }, io, ports, [
+    {
+      name: "look",
+      title: "Look",
+      async play(stage) {
+        home = stage.home;
+        pid = Number((await stage.operator.status())["pid"]);
+        assert.ok(existsSync(home));
+      },
+    },
+    {
+      name: "astray",
+      title: "Astray",
+      play: async () => expect(false, "the sun should shine", { weather: "rain" }),
+    },
+    { name: "never", title: "Never", play: async () => void after.push("played") },
+  ]);
+  assert.equal(exit, 1);
+  assert.deepEqual(after, []);
+  assert.equal((JSON.parse(said[0] ?? "") as { scene: string }).scene, "look");
+  assert.equal(said.at(-1), 'demo_astray: the sun should shine; instead: {"weather":"rain"}');
+  assert.equal(existsSync(home), false, "a throw-away home is thrown away");
+  assert.throws(() => process.kill(pid, 0), { code: "ESRCH" }, "the gateway process has ended");
+});
