@@ -1,4 +1,5 @@
 import { readdirSync } from "node:fs";
+import { loadavg } from "node:os";
 import { join } from "node:path";
 import type { Bench } from "./bench.ts";
 
@@ -17,12 +18,19 @@ if (unknown.length > 0) {
   console.error(`no bench is called ${unknown.join(", ")}; there are ${benches.map((bench) => bench.name).join(", ")}`);
   process.exit(2);
 }
+if (!json) sayLoad("before");
 if (!json) console.log(line("bench", "case", "value", "unit", "beside", "ratio"));
 for (const bench of benches.filter(({ name }) => names.length === 0 || names.includes(name))) {
   await bench.run((row) => {
     if (json) console.log(JSON.stringify({ bench: bench.name, ...row }));
     else console.log(line(bench.name, row.case, show(row.value), row.unit, row.beside, show(row.ratio)));
   });
+}
+if (!json) sayLoad("after");
+
+/** Rates mean little on a machine that does other work: whoever reads them sees whether it did. */
+function sayLoad(when: string): void {
+  console.log(`load average ${when}: ${loadavg().map(show).join(" ")}`);
 }
 
 function line(...cells: readonly string[]): string {

@@ -4,6 +4,7 @@ import {
   chmodSync,
   closeSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   openSync,
   readdirSync,
@@ -15,6 +16,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fetchPostgres } from "./suite/embedded-postgres.ts";
+import { makeOneFile } from "./suite/one-file.ts";
 import { watchOthers } from "./suite/others.ts";
 import { compileProduct } from "./suite/product.ts";
 import type { Failure } from "./suite/run-files.ts";
@@ -25,9 +27,9 @@ import { ownStand, type Stand, unprivilegedStand } from "./suite/stand.ts";
  * everything and would prove nothing; `*.host.test.ts` need the invoking user and run in a group of their own.
  */
 const root = dirname(import.meta.dirname);
-const CONCURRENCY = 4;
+const CONCURRENCY = 5;
 /** Beside those: tests of whole machines wait more than they work. */
-const HOST_CONCURRENCY = 2;
+const HOST_CONCURRENCY = 3;
 /** More files than this are no accident of a crowded machine. */
 const MOST_AGAIN = 8;
 /** With so much of the machine in the hands of others it is crowded, and what passes alone is forgiven. */
@@ -38,9 +40,9 @@ const DEAREST = [
   ...["crash-steps", "console", "e2e-restore", "contain-programs", "attack-rollback", "caller-identity"],
 ].map((name) => `test/${name}.test.ts`);
 const LONG =
-  /^(packages|test\/(attack|audit|caller|conformance|console|contain|crash|demo|e2e|fault|hub|mcp|package|readme|reverse|run|ssh|upgrade|watch))/;
+  /^(packages\/\w+\/test|test\/(attack|audit|caller|console|contain|crash|demo|e2e|fault|hub|mcp|package|readme|reverse|run|ssh|upgrade|watch))/;
 /** These leave their process as they found it, so that one runs them all; but for the one that wants a key derivation of its own. */
-const PURE = /^src\/(audit|console|conventions|gateway|hub|kernel|reference|surfaces|vault)\/(?!kdf\.test)/;
+const PURE = /^(src\/(audit|console|conventions|gateway|hub|kernel|surfaces|vault)|packages\/\w+\/src)\/(?!kdf\.test)/;
 /** The check runs it. */
 const CHECKED = "test/architecture.test.ts";
 const GIVE_UP_MS = 15_000;
@@ -68,7 +70,9 @@ const shareOfOthers = watchOthers();
 const later = { check: tellLater("check"), pure: tellLater("pure"), host: tellLater("host") };
 const checked =
   only.length > 0 ? Promise.resolve(0) : start(["npm", "run", "--silent", "check"], later.check.place, process.env);
-const product = await compileProduct(root, join(folder, "product"));
+const oneFile = join(folder, "one-file");
+mkdirSync(oneFile);
+const [product] = await Promise.all([compileProduct(root, join(folder, "product")), makeOneFile(root, files, oneFile)]);
 const own = ownStand(root, product);
 const stand = asRoot ? unprivilegedStand(root, product, folder) : own;
 const rounds = [
@@ -125,9 +129,12 @@ async function runTogether(
   chmodSync(dirname(list), 0o755);
   chmodSync(list, 0o666);
   const program = join(where.clone, "scripts", "suite", "run-files.ts");
-  const kdf = `--import=${join(where.clone, "scripts", "suite", "cheap-kdf.ts")}`;
-  const node = [...where.command, where.node, "--disable-warning=ExperimentalWarning", kdf];
-  const status = await start([...node, program, list, atOnce, ...tests], out, { ...process.env, ...where.env });
+  const before = ["cheap-kdf.ts", "from-one-file.ts"].map(
+    (name) => `--import=${join(where.clone, "scripts", "suite", name)}`,
+  );
+  const node = [...where.command, where.node, "--disable-warning=ExperimentalWarning", ...before];
+  const env = { ...process.env, ...where.env, GW_TEST_ONE_FILE: oneFile };
+  const status = await start([...node, program, list, atOnce, ...tests], out, env);
   // A test may run in a clone of its own: its file is known by the end of its path. What is not known at all stays failed.
   const failures = JSON.parse(readFileSync(list, "utf8")) as readonly Failure[];
   const known = failures.map((failure) => tests.find((file) => `/${failure.file}`.endsWith(`/${file}`)));
@@ -175,7 +182,7 @@ async function giveUp(): Promise<void> {
 }
 
 function listTests(): string[] {
-  const found: readonly string[] = ["src", "packages", "test"].flatMap((name) =>
+  const found: readonly string[] = ["src", "packages", "demo", "test"].flatMap((name) =>
     readdirSync(join(root, name), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && entry.name.endsWith(".test.ts"))
       .map((entry) => relative(root, join(entry.parentPath, entry.name)))

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -8,17 +8,28 @@ import { test } from "node:test";
 /** The suite's own runner, started by root in a folder that no other user can enter. */
 const root = join(import.meta.dirname, "..");
 const asRoot = process.getuid?.() === 0 ? {} : { skip: "only root drops to another uid" };
-const PARTS = ["bin", "packs", "package.json", "scripts", "src", "tsconfig.json", "tsconfig.build.json"];
+const PARTS = [
+  "bin",
+  "demo",
+  "packages",
+  "packs",
+  "package.json",
+  "scripts",
+  "src",
+  "tsconfig.json",
+  "tsconfig.build.json",
+];
 const PROBE = `
 import assert from "node:assert/strict";
 import { existsSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
+import { isoTime } from "../src/kernel/clock.ts";
 test("this runs without root and sees what stands beside the clone", () => {
   assert.notEqual(process.getuid(), 0);
   assert.equal(existsSync("../shared/there"), process.env.WITH_SHARED === "yes");
 });
 test("the program is the compiled product", () => assert.ok(existsSync(process.env.GW_PROGRAM)));
-if (process.env.FAILING === "yes") test("fails", () => assert.fail());
+if (process.env.FAILING === "yes") test("fails", () => isoTime(NaN));
 if (process.env.FLAKY === "yes") test("fails the first time", () => {
   const again = existsSync(process.env.HOME + "/failed");
   writeFileSync(process.env.HOME + "/failed", "");
@@ -57,6 +68,10 @@ test("in a folder that others cannot enter the suite runs, with and without shar
   assert.equal(failing.status, 1);
   assert.match(failing.stderr, /once more alone:\n {2}test\/probe\.test\.ts/);
   assert.match(failing.stdout, /pass 2\n/);
+  // The sources are loaded as one file; a failure names the source and its line.
+  const clock = readFileSync(join(clone, "src", "kernel", "clock.ts"), "utf8").split("\n");
+  const line = clock.findIndex((text) => text.includes("toISOString()")) + 1;
+  assert.ok(failing.stdout.includes(`${join(clone, "src", "kernel", "clock.ts")}:${line}:`), failing.stdout);
 
   // What passes alone is a race: it is named at the end, with what failed, and fails the run.
   const flaky = run({ ...made, WITH_SHARED: "yes", FLAKY: "yes", GW_TEST_STRICT: "1" });

@@ -1,12 +1,11 @@
 import { enableCompileCache, registerHooks } from "node:module";
 import { getEnvironmentData, isMainThread, setEnvironmentData } from "node:worker_threads";
-import { cheapen } from "./cheapen.ts";
+import { cheap, cheapen } from "./cheapen.ts";
 
 /**
  * Loaded before a test file: deriving a key from a passphrase costs next to nothing there, as in the product that
- * product.ts compiles for the tests. The test of the real cost keeps it.
+ * product.ts compiles for the tests.
  */
-const REAL = /\/src\/vault\/kdf\.test\.ts$/;
 
 // A thread of the product starts with no environment, and would strip the types of all its sources anew.
 const COMPILED = "compiled";
@@ -14,7 +13,7 @@ const compiled = isMainThread ? process.env["NODE_COMPILE_CACHE"] : getEnvironme
 if (isMainThread) setEnvironmentData(COMPILED, compiled);
 else if (typeof compiled === "string") enableCompileCache(compiled);
 
-if (!process.argv.some((word) => REAL.test(word))) {
+if (cheap) {
   registerHooks({
     load(url, context, next) {
       const loaded = next(url, context);

@@ -19,7 +19,7 @@ export async function compileProduct(root: string, folder: string): Promise<Prod
   mkdirSync(folder, { mode: 0o755 });
   const dist = join(folder, "dist");
   const change = (): void => {
-    const defaults = join(dist, "kernel", "defaults.js");
+    const defaults = join(dist, "src", "kernel", "defaults.js");
     writeFileSync(defaults, cheapen(readFileSync(defaults, "utf8")));
   };
   await compile(dist, { types: false, change, root, checked: false });

@@ -1,7 +1,10 @@
 import { writeFileSync } from "node:fs";
+import { flushCompileCache } from "node:module";
+import { join } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { inspect } from "node:util";
+import { nameSources } from "./traces.ts";
 
 /**
  * Runs test files as whoever starts this, in the order in which they are named (`node --test` sorts them): so many at once, each in
@@ -15,8 +18,18 @@ export interface Failure {
 }
 
 const LIMIT_MS = 240_000;
+/** Nearly every test file loads these. */
+const COMMON = ["test/support/home.ts", "test/support/gateway.ts"];
 const [list = "", atOnce = "1", ...files] = process.argv.slice(2);
+const all = join(process.env["GW_TEST_ONE_FILE"] ?? "", "all.mjs");
+const named = nameSources(all);
 const failures: Failure[] = [];
+
+// Compiled once, before many processes do it at the same time.
+const { modules } = (await import(all)) as { readonly modules: Readonly<Record<string, () => Promise<unknown>>> };
+if (files.length > 1) await Promise.all(COMMON.map((file) => modules[file]?.()));
+flushCompileCache();
+
 const how = atOnce === "together" ? ({ isolation: "none" } as const) : { concurrency: Number(atOnce) };
 // A failed test may leave something open, and must not keep the whole run waiting for it.
 const events = run({ files, timeout: LIMIT_MS, forceExit: true, ...how });
@@ -24,7 +37,8 @@ events.on("test:fail", ({ name, file, details }) => {
   process.exitCode = 1;
   // Of a suite with a failed test the test is told.
   if ("failureType" in details.error && details.error.failureType === "subtestsFailed") return;
-  failures.push({ file: file ?? name, test: name, error: inspect(details.error.cause ?? details.error) });
+  failures.push({ file: file ?? name, test: name, error: named(inspect(details.error.cause ?? details.error)) });
   writeFileSync(list, JSON.stringify(failures));
 });
-events.compose(spec).pipe(process.stdout);
+const told = events.compose(spec);
+told.on("data", (text: string | Buffer) => process.stdout.write(named(String(text))));

@@ -82,7 +82,8 @@ const RUN_AXE = `axe.run(document, { resultTypes: ["violations"] }).then(({ viol
 
 /** What a person with other senses would stumble over, rule by rule. */
 export async function findBarriers({ page }: Sight): Promise<readonly string[]> {
-  await page.evaluate(axe.source);
+  // It stays with the page: half a megabyte of it is loaded once.
+  if (!(await page.evaluate("'axe' in window"))) await page.evaluate(axe.source);
   return (await page.evaluate(RUN_AXE)) as readonly string[];
 }
 

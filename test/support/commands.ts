@@ -103,5 +103,5 @@ function startPlayer(
 export function programOf(gw: string, name: "gw" | "gateway"): string {
   const root = dirname(dirname(realpathSync(gw)));
   const source = join(root, "src", "programs", `${name}.ts`);
-  return existsSync(source) ? source : join(root, "dist", "programs", `${name}.js`);
+  return existsSync(source) ? source : join(root, "dist", "src", "programs", `${name}.js`);
 }

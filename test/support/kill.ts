@@ -6,7 +6,7 @@ import { type Exited, GW, type Home, start, within } from "./home.ts";
 export async function killedAt(at: number, below: string, home: Home, args: readonly string[]): Promise<Exited> {
   const root = dirname(dirname(GW));
   const source = join(root, "src", "programs", "gw.ts");
-  const program = existsSync(source) ? source : join(root, "dist", "programs", "gw.js");
+  const program = existsSync(source) ? source : join(root, "dist", "src", "programs", "gw.js");
   const running = start(
     [
       ...[process.execPath, "--disable-sigusr1", "--disable-warning=ExperimentalWarning"],

@@ -52,7 +52,7 @@ export function openPane(
     },
     resize: (columns, rows) => void tmux("resize-window", "-t", "t", "-x", String(columns), "-y", String(rows)),
     show: (format) => tmux("display-message", "-p", "-t", "t", format).trim(),
-    async shows(what, limitMs = 30_000) {
+    async shows(what, limitMs) {
       const found = (): boolean => (typeof what === "string" ? pane.text().includes(what) : what.test(pane.text()));
       try {
         await until(`the terminal shows ${what}`, found, limitMs);

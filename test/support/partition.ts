@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { createConnection, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import type { Cluster } from "./postgres.ts";
-import { messagesOf, statementOf, userOf } from "./postgres-wire.ts";
+import { messagesOf, queryOf, statementsOf, userOf } from "./postgres-wire.ts";
 
 /** A way to the database that can be cut: what is on it stands still, and nothing new gets through. */
 export interface Partition {
@@ -11,6 +11,8 @@ export interface Partition {
   cut(): void;
   heal(): void;
   close(): void;
+  /** Every session forgets the statements that it had read under a name, as one does that a pooler gives to somebody else. */
+  forget(): void;
   /** New connections go to another server from now on, and those that are there end. */
   lead(to: Cluster): void;
   /**
@@ -31,6 +33,7 @@ export async function makePartition(cluster: Cluster): Promise<Partition> {
   const at = join(cluster.folder, "way");
   mkdirSync(at, { mode: 0o700 });
   const open = new Set<Socket>();
+  const forgetting = new Set<() => void>();
   let to = cluster;
   let whole = true;
   let trap: Trap | null = null;
@@ -52,9 +55,17 @@ export async function makePartition(cluster: Cluster): Promise<Partition> {
       for (const socket of [near, far]) socket.pause();
       return;
     }
-    const [asked, answered] = [messagesOf(true), messagesOf(false)];
+    const [asked, answered, statementOf] = [messagesOf(true), messagesOf(false), statementsOf()];
     let caught: Trap | null = null;
     let user = "";
+    // Who each answer that is still to come is for; the first is to the login.
+    const awaited: ("client" | "nobody")[] = ["client"];
+    const forget = (): void => {
+      awaited.push("nobody");
+      far.write(queryOf("deallocate all"));
+    };
+    forgetting.add(forget);
+    near.on("close", () => forgetting.delete(forget));
     const spring = (sprung: Trap): void => {
       for (const socket of [near, far]) socket.pause();
       void sprung.spring().finally(() => {
@@ -64,16 +75,21 @@ export async function makePartition(cluster: Cluster): Promise<Partition> {
     near.on("data", (bytes: Buffer) => {
       for (const message of asked(bytes)) {
         if (message.type === "") user = userOf(message);
-        if (trap?.user === user && statementOf(message)?.includes(trap.text) === true) {
+        const statement = statementOf(message);
+        if (trap?.user === user && statement?.includes(trap.text) === true) {
           caught = trap;
           trap = null;
           if (caught.moment === "before") return spring(caught);
         }
-        if (caught?.moment !== "before") far.write(message.bytes);
+        if (caught?.moment === "before") continue;
+        if (["Q", "S"].includes(message.type)) awaited.push("client");
+        far.write(message.bytes);
       }
     });
     far.on("data", (bytes: Buffer) => {
       for (const message of answered(bytes)) {
+        const own = message.type === "Z" ? awaited.shift() : awaited[0];
+        if (own === "nobody") continue;
         if (caught === null) near.write(message.bytes);
         else if (message.type === "Z") return spring(caught);
       }
@@ -93,6 +109,9 @@ export async function makePartition(cluster: Cluster): Promise<Partition> {
     close() {
       end();
       server.close();
+    },
+    forget() {
+      for (const session of forgetting) session();
     },
     lead(other) {
       to = other;

@@ -23,16 +23,31 @@ export interface Message {
   readonly bytes: Buffer;
 }
 
-/** The statement that a client asks for, where this message names one. */
-export function statementOf({ type, bytes }: Message): string | null {
-  if (type === "Q") return bytes.toString("utf8", 5);
-  if (type !== "P") return null;
-  const name = bytes.indexOf(0, 5);
-  return bytes.toString("utf8", name + 1, bytes.indexOf(0, name + 1));
+/** The statement that a client of one connection asks for, where a message names one: by its text, or by the name it had it read under before. */
+export function statementsOf(): (message: Message) => string | null {
+  const named = new Map<string, string>();
+  return ({ type, bytes }) => {
+    if (type === "Q") return bytes.toString("utf8", 5);
+    if (type !== "P" && type !== "B") return null;
+    const end = bytes.indexOf(0, 5);
+    const second = bytes.toString("utf8", end + 1, bytes.indexOf(0, end + 1));
+    // To bind names the portal first and then the statement.
+    if (type === "B") return named.get(second) ?? null;
+    const name = bytes.toString("utf8", 5, end);
+    if (name !== "") named.set(name, second);
+    return second;
+  };
 }
 
 /** Who logs in, by the first message of a connection. */
 export function userOf({ bytes }: Message): string {
   const words = bytes.toString("latin1", 8).split("\0");
   return words[words.indexOf("user") + 1] ?? "";
+}
+
+/** A statement as a client sends it whole. */
+export function queryOf(statement: string): Buffer {
+  const head = Buffer.from("Q\0\0\0\0", "latin1");
+  head.writeUInt32BE(4 + Buffer.byteLength(statement) + 1, 1);
+  return Buffer.concat([head, Buffer.from(`${statement}\0`, "utf8")]);
 }
