@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { breakRule } from "./mutants/find.ts";
 import type { Mutant } from "./mutants/mutant.ts";
-import { runRoom } from "./mutants/room.ts";
+import { findRoom, runRoom } from "./mutants/room.ts";
 import { makeScratch } from "./mutants/scratch.ts";
 import { mutants } from "./mutants/table.ts";
 import { compileProduct } from "./suite/product.ts";
@@ -17,7 +17,7 @@ import { ownStand, unprivilegedStand } from "./suite/stand.ts";
  * run as an unprivileged uid, like the whole suite, and start the programs of the copy.
  *
  * `npm run mutants -- ROOM [--most N] [TESTS]` tries small changes of a room's sources instead, against the room's own tests
- * and those of `mutants/held-by.ts`, or those that are named. A room is a folder or a file below `src`.
+ * and those of `mutants/held-by.ts`, or those that are named. A room is a folder or a file below `src`, or below `packages`.
  */
 const TEST_MS = 600_000;
 const root = dirname(import.meta.dirname);
@@ -26,7 +26,7 @@ const { values, positionals } = parseArgs({
   options: { most: { type: "string", default: "200" } },
 });
 const [room = "", ...tests] = positionals;
-if (room !== "" && existsSync(join(root, "src", room)))
+if (room !== "" && existsSync(findRoom(root, room)))
   process.exit((await runRoom(root, { room, most: Number(values.most), tests })) ? 0 : 1);
 const words = positionals.join(" ");
 const chosen = mutants.filter(({ rule }) => rule.includes(words));

@@ -83,7 +83,7 @@ function isRunning(pid: string): boolean {
 test("npm run mutants -- ROOM names the changes that no test of the room notices, and only those, and leaves no loop behind when it is ended", async () => {
   const clone = mkdtempSync(join(tmpdir(), "gw-mutants-test-"));
   try {
-    for (const part of ["src/room", "packages", "test", "packs", "docs", "bin"])
+    for (const part of ["src/room", "packages", "demo", "test", "packs", "docs", "bin"])
       mkdirSync(join(clone, part), { recursive: true });
     cpSync(join(root, "scripts"), join(clone, "scripts"), { recursive: true });
     for (const name of ["package.json", "package-lock.json", "tsconfig.json", "tsconfig.build.json", "README.md"])

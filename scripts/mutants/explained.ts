@@ -13,25 +13,13 @@ export interface Explained {
 export const explained: readonly Explained[] = [
   {
     file: "src/audit/verify/scan-threads.ts",
-    code: "const threads = total < WORTH_BYTES ? 0 : Math.min(availableParallelism(), segments.length);",
-    says: "0 → 1",
-    why: "one thread is none: the walk is one itself",
-  },
-  {
-    file: "src/audit/verify/scan-threads.ts",
-    code: "const threads = total < WORTH_BYTES ? 0 : Math.min(availableParallelism(), segments.length);",
+    code: "return startThreads(segments, total < WORTH_BYTES ? 1 : Math.min(availableParallelism(), segments.length));",
     says: "total < WORTH_BYTES → false",
     why: "the report is the same with threads and without, as audit-attack tests; only the time differs",
   },
   {
-    file: "src/audit/verify/scan-threads.ts",
-    code: "return threads < 2 ? NONE : startThreads(segments, threads);",
-    says: "2 → 3",
-    why: "the report is the same with threads and without, as audit-attack tests; only the time differs",
-  },
-  {
     file: "src/audit/verify/scan-worker.ts",
-    code: "parentPort?.postMessage(scan, scan === null ? [] : [scan.bytes.buffer as ArrayBuffer]);",
+    code: "parentPort?.postMessage([index, scan], scan === null ? [] : [scan.bytes.buffer as ArrayBuffer]);",
     says: "scan === null → true",
     why: "the bytes are copied then, and not handed over",
   },
@@ -58,6 +46,36 @@ export const explained: readonly Explained[] = [
     code: "if (head === undefined) return true;",
     says: "true → false",
     why: "nobody asks where no head is left; the compiler wants the case",
+  },
+  {
+    file: "src/conventions/outcome/echo-stream.ts",
+    code: "const ESCAPE_BYTES = 64;",
+    says: "64 → 65",
+    why: "any length that an escape fits into",
+  },
+  {
+    file: "src/conventions/outcome/echo-stream.ts",
+    code: "if (!escapable && view.through.length > 1) continue;",
+    says: "1 → 2",
+    why: "looked for in one view more, more is held back until it is known, and never less",
+  },
+  {
+    file: "src/conventions/outcome/echo-stream.ts",
+    code: "for (let at = Math.max(0, end - LONGEST_UNFINISHED); at < end; at++) {",
+    says: "max → min",
+    why: "what is longer than the longest is no unfinished escape: it is only looked at in vain",
+  },
+  {
+    file: "src/conventions/passkey/enrol.ts",
+    code: '_BYTES * 2), "base64url");',
+    says: "2 → 3",
+    why: "what is longer than it may be is refused when it is read, wherever it was cut before",
+  },
+  {
+    file: "src/conventions/url/admit.ts",
+    code: "throw error;",
+    says: "throw error; → ;",
+    why: "reading a path throws nothing but a refusal; a fault would stay one",
   },
   {
     file: "src/conventions/caller/session.ts",

@@ -111,7 +111,7 @@ export const floods: readonly Mutant[] = [
   },
   {
     rule: "attack: large bodies are read for whom a person said yes to alone",
-    file: "src/conventions/request/serve.ts",
+    file: "packages/request/src/serve.ts",
     text: "const bounded = mostBytes === undefined || principal === undefined;",
     becomes: "const bounded = true;",
     tests: ["test/attack-requests.test.ts"],

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join, relative } from "node:path";
 import { type Change, changesOf } from "./change-code.ts";
@@ -11,9 +11,10 @@ import { makeScratch, type Scratch } from "./scratch.ts";
 /** A change that loops for ever is noticed as well: by then the tests would have ended many times over, on however busy a machine. */
 const LEAST_MS = 60_000;
 const TIMES_AS_LONG = 5;
+const FAILED = /^ *not ok (?!.*# TODO)/;
 
 export interface RoomOptions {
-  /** A folder or a file below `src`, such as `conventions/plan`. */
+  /** A folder or a file below `src`, such as `conventions/plan`, or the sources of a package, such as `packages/request/src`. */
   readonly room: string;
   /** How many changes are tried; which ones they are depends on the sources alone. */
   readonly most: number;
@@ -35,7 +36,7 @@ const running = new Set<ChildProcess>();
 
 /** Tries small changes of a room's sources, one at a time, and prints those that no test notices. True where there are none. */
 export async function runRoom(root: string, { room, most, tests }: RoomOptions): Promise<boolean> {
-  const files = listSources(join(root, "src", room)).map((file) => relative(root, file));
+  const files = listSources(findRoom(root, room)).map((file) => relative(root, file));
   const own = files.filter((file) => file.endsWith(".test.ts"));
   const across = (heldBy[room] ?? []).map((file) => [file]);
   const held = tests.length > 0 ? [tests] : own.length > 0 ? [own, ...across] : across;
@@ -48,7 +49,7 @@ export async function runRoom(root: string, { room, most, tests }: RoomOptions):
   const chosen = open.sort((a, b) => (lot(a) < lot(b) ? -1 : 1)).slice(0, most);
   // A change that loops for ever would go on after a run that somebody gives up.
   process.once("exit", () => {
-    for (const child of running) child.kill("SIGKILL");
+    for (const child of running) endGroup(child);
   });
   const scratches = Array.from({ length: availableParallelism() }, () => makeScratch(root));
   try {
@@ -66,8 +67,7 @@ export async function runRoom(root: string, { room, most, tests }: RoomOptions):
         if (!(await isNoticedIn(scratch, next, groups))) survivors.push(next);
     };
     await Promise.all(scratches.map(work));
-    for (const { file, line, says } of survivors.sort((a, b) => a.file.localeCompare(b.file) || a.line - b.line))
-      console.log(`SURVIVED ${file}:${line}: ${says}`);
+    for (const { file, line, says } of survivors.sort(byPlace)) console.log(`SURVIVED ${file}:${line}: ${says}`);
     const noticed = chosen.length - survivors.length;
     const share = Math.round((100 * noticed) / Math.max(1, chosen.length));
     const explained = all.length - open.length;
@@ -88,38 +88,77 @@ async function isNoticedIn(
   const source = readFileSync(path, "utf8");
   writeFileSync(path, source.slice(0, start) + becomes + source.slice(end));
   try {
-    for (const group of groups) if (await isNoticed(scratch, group)) return true;
+    for (const group of groups.flatMap((one) => nearestFirst(one, file)))
+      if (await isNoticed(scratch, group)) return true;
     return false;
   } finally {
     writeFileSync(path, source);
   }
 }
 
-/** Whether a test fails, or is not done after `mostMs`; 0 for as long as it takes. */
+/** The test that stands beside the changed file notices most, and alone it is soon done. */
+function nearestFirst({ tests, mostMs }: Group, file: string): readonly Group[] {
+  const beside = file.replace(/\.ts$/, ".test.ts");
+  if (tests.length < 2 || !tests.includes(beside)) return [{ tests, mostMs }];
+  return [
+    { tests: [beside], mostMs },
+    { tests: tests.filter((test) => test !== beside), mostMs },
+  ];
+}
+
+/** Whether a test fails, or is not done after `mostMs`; 0 for as long as it takes. The first that fails ends them. */
 function isNoticed({ folder }: Scratch, { tests, mostMs }: Group): Promise<boolean> {
   const how = ["--disable-warning=ExperimentalWarning", "--max-old-space-size=1024", "--test", "--test-isolation=none"];
-  const argv = [...how, `--import=${join(folder, "scripts", "suite", "cheap-kdf.ts")}`, "--test-force-exit", ...tests];
+  const told = ["--test-reporter=tap", "--test-force-exit"];
+  const argv = [...how, `--import=${join(folder, "scripts", "suite", "cheap-kdf.ts")}`, ...told, ...tests];
   const child = spawn(process.execPath, argv, {
     cwd: folder,
-    stdio: "ignore",
+    stdio: ["ignore", "pipe", "ignore"],
     // All but the changed file was read and stripped of its types before.
-    env: { ...process.env, NODE_COMPILE_CACHE: join(folder, "compiled") },
+    env: { ...process.env, NODE_COMPILE_CACHE: join(folder, "compiled"), TMPDIR: mkdtempSync(join(folder, "t")) },
+    detached: true,
     timeout: Math.ceil(mostMs),
     killSignal: "SIGKILL",
   });
   running.add(child);
+  let line = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    const lines = (line + text).split("\n");
+    line = lines.pop() ?? "";
+    if (lines.some((one) => FAILED.test(one))) endGroup(child);
+  });
   return new Promise((resolve, reject) => {
     child.once("error", reject);
     child.once("exit", (code) => {
       running.delete(child);
+      endGroup(child);
       resolve(code !== 0);
     });
   });
 }
 
+/** With the programs that its tests started: what is ended in the middle cannot end them. */
+function endGroup({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, "SIGKILL");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+/** The order in which survivors are told: workers find them in any. */
+function byPlace(a: Tried, b: Tried): number {
+  return a.file.localeCompare(b.file) || a.start - b.start || a.says.localeCompare(b.says);
+}
+
 /** The order in which changes are drawn: spread over the room, and the same in every run. */
 function lot({ file, start, becomes }: Tried): string {
   return createHash("sha256").update(`${file} ${start} ${becomes}`).digest("hex");
+}
+
+/** Where a room is: below `src`, or below the root where a package is named. */
+export function findRoom(root: string, room: string): string {
+  return join(root, room.startsWith("packages/") ? "" : "src", room);
 }
 
 function listSources(folder: string): readonly string[] {

@@ -11,7 +11,7 @@ export interface Scratch {
 export function makeScratch(root: string): Scratch {
   const folder = mkdtempSync(join(tmpdir(), "gw-mutants-"));
   chmodSync(folder, 0o755);
-  for (const part of ["src", "packages", "test", "packs", "scripts", "docs", "bin"])
+  for (const part of ["src", "packages", "demo", "test", "packs", "scripts", "docs", "bin"])
     cpSync(join(root, part), join(folder, part), { recursive: true });
   for (const part of ["package.json", "package-lock.json", "tsconfig.json", "tsconfig.build.json", "README.md"])
     cpSync(join(root, part), join(folder, part));

@@ -30,7 +30,7 @@ const owners: readonly Mutant[] = [
     file: "src/conventions/plan/lifecycle.ts",
     text: 'if (plan.caller !== facts.caller) return { kind: "not_found" };',
     becomes: "",
-    tests: ["src/conventions/plan/plan.test.ts", "test/reference-rollback.test.ts"],
+    tests: ["src/conventions/plan/plan.test.ts", "packages/reference/test/rollback.test.ts"],
   },
   {
     rule: "owner check: a list goes on for the caller that got its handle",
@@ -179,7 +179,7 @@ const records: readonly Mutant[] = [
   {
     rule: "provider request id: every answered attempt keeps it in the log",
     file: "src/gateway/attempt/events.ts",
-    text: "...(remoteRequestId === null ? {} : { provider_request_id: remoteRequestId }),",
+    text: "provider_request_id: answered?.remoteRequestId ?? undefined,",
     becomes: "",
     tests: ["test/gateway-record.test.ts"],
   },
