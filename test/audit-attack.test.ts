@@ -5,6 +5,10 @@ import { after, before, test } from "node:test";
 import { signCheckpoint } from "../src/audit/checkpoint/checkpoint.ts";
 import { growTree } from "../src/audit/checkpoint/tree.ts";
 import { type Cut, signCut } from "../src/audit/cut/cut.ts";
+import { OPEN_REASONS } from "../src/audit/frame/bodies.ts";
+import { type FrameHeader, linkOf, writeHeader } from "../src/audit/frame/layout.ts";
+import { signBytes } from "../src/audit/keys/raw.ts";
+import { sealMessage } from "../src/audit/keys/seal-key.ts";
 import type { VerifyReport } from "../src/audit/verify/report.ts";
 import { scanSegment } from "../src/audit/verify/scan.ts";
 import { startThreads } from "../src/audit/verify/scan-threads.ts";
@@ -152,6 +156,47 @@ test("segments that threads looked at ahead of the walk give the same report, al
   // A single thread may be ahead by less than there is: it goes on as the walk does.
   const gone = onThreads((one) => (one.segment === 2 ? { ...one, path: join(large, "nothing") } : one), 1);
   assert.deepEqual(await verify(large, { scanAhead: gone }), report);
+  // One that was cut back between the two looks is looked at as it is now.
+  const folder = copyFolder(large);
+  const emptied = (segments: readonly ToScan[]): ScanAhead => {
+    const ahead = startThreads(segments, 1);
+    const cutBack = (segment: number) => segment === 4 && truncateSync(pathOf(folder, 4), 0);
+    return { ...ahead, take: (segment) => ahead.take(segment).finally(() => cutBack(segment)) };
+  };
+  assert.equal((await verifyLog({ folder, operators: [keys.operator], scanAhead: emptied })).exit, 1);
+});
+
+test("a thread that ends with segments in hand leaves them to the walk, which finds what is there", async () => {
+  const folder = freshFolder();
+  const log = await openTestLog(folder, { keys, seed: "turned" });
+  await attest(log, keys);
+  for (let id = 0; id < 8; id++) {
+    await log.append([intentEvent(id)]);
+    await log.rotate();
+  }
+  await log.close();
+  const untouched = await verify(folder);
+  assert.deepEqual([untouched.verdict, untouched.segments], ["intact", 9]);
+  const changed = copyFolder(folder);
+  edit(changed, 5, ({ pieces }) => void pieces[indexOf(pieces, DATA, 0)]?.body.fill(7));
+  const found = await assertFound(changed, "frame_link");
+  for (const [of, report] of [
+    [folder, untouched],
+    [changed, found],
+  ] as const) {
+    const paths = segmentFiles(of).map((path, index) => ({ segment: index + 1, path, bytes: 1 }));
+    const ended = Promise.withResolvers<void>();
+    // It scans what may be ahead of the walk, four of them, takes the fifth and waits with it: that is when it ends.
+    process.once("worker", (worker) => {
+      let scanned = 0;
+      worker.on("message", () => ++scanned === 4 && void worker.terminate());
+      worker.on("exit", () => ended.resolve());
+    });
+    const ahead = startThreads(paths, 2);
+    await ended.promise;
+    const options = { folder: of, operators: [keys.operator] };
+    assert.deepEqual(await verifyLog({ ...options, scanAhead: () => ahead }), report);
+  }
 });
 
 test("a log that nobody touched is intact, and its unclean end is said", async () => {
@@ -785,6 +830,60 @@ test("re-chained: a segment that begins with another frame than its OPEN is foun
   edit(folder, 4, ({ pieces }) => void pieces.splice(indexOf(pieces, OPEN, 0), 1));
   rechain(folder);
   assert.equal((await verify(folder)).firstBreach?.code, "frame_misplaced");
+});
+
+test("re-chained: whatever stands behind the seal that ends a segment is misplaced", async () => {
+  for (const [segment, type] of [
+    ...[1, 2, 4].map((turnedOrStopped) => [turnedOrStopped, SEAL] as const),
+    ...[DATA, ATTEST].map((other) => [4, other] as const),
+  ]) {
+    const folder = copyFolder(large);
+    edit(folder, segment, ({ pieces }) => {
+      const again = pieces[indexOf(pieces, type, 0)];
+      assert.ok(again);
+      pieces.push({ ...again });
+    });
+    rechain(folder);
+    const { firstBreach } = await assertFound(folder, "frame_misplaced");
+    assert.equal(firstBreach?.segment, segment);
+  }
+});
+
+test("re-chained: a turned segment sealed anew with keys of one's own is found where it begins, a first one that says it follows another too", async () => {
+  const forged = copyFolder(large);
+  const forger = makeKeys();
+  for (const later of [3, 4]) unlinkSync(pathOf(forged, later));
+  edit(forged, 2, ({ linkBefore, pieces }) => {
+    pieces[indexOf(pieces, DATA, 0)]?.body.fill(7);
+    const logId = pieces[0]?.body.subarray(0, 16) ?? Buffer.alloc(0);
+    let link = linkBefore;
+    for (const { body, ...header } of pieces) {
+      const bytes = Buffer.alloc(16);
+      writeHeader(bytes, 0, { ...header, bodyLength: body.length } as FrameHeader);
+      if (header.type === OPEN) forger.operator.copy(body, 76);
+      if (header.type === SEAL) {
+        // A clean stop announces no key.
+        if (header.flags === 0) forger.operator.copy(body, 16);
+        signBytes(forger.approver, sealMessage(logId, link, bytes, body.subarray(0, 48))).copy(body, 48);
+      }
+      link = linkOf(Buffer.concat([link, bytes, body]));
+    }
+  });
+  rechain(forged);
+  const { firstBreach } = await assertFound(forged, "open_seal_key");
+  assert.deepEqual([firstBreach?.segment, firstBreach?.offset], [2, 40]);
+
+  const [REASON, PREVIOUS, TORN] = [24, 108, 116];
+  for (const [at, value] of [
+    [REASON, OPEN_REASONS.boot],
+    [PREVIOUS, 1],
+    [TORN, 1],
+  ] as const) {
+    const folder = copyFolder(large);
+    edit(folder, 1, ({ pieces }) => void pieces[0]?.body.writeUInt8(value, at));
+    rechain(folder);
+    await assertFound(folder, "segment_not_first");
+  }
 });
 
 test("a torn end that nobody declared is a breach, unless the cut that is asked for declares it", async () => {

@@ -1,75 +1,66 @@
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
-import type { Scan } from "./scan.ts";
+import { shareClaims } from "./claims.ts";
+import { type Scan, scanSegment } from "./scan.ts";
 import type { ScanAhead, ToScan } from "./verify.ts";
 
-/** A thread takes longer to start than so much takes to walk. */
-const WORTH_BYTES = 268_435_456;
-/** What they may be ahead of the walk: what a scan copied out waits in memory. */
-const AHEAD = 2;
-
-/** Scans on as many threads as the machine runs at once. Little is left to the walk itself. */
-export function scanOnThreads(segments: readonly ToScan[]): ScanAhead {
-  const total = segments.reduce((sum, { bytes }) => sum + bytes, 0);
-  const threads = total < WORTH_BYTES ? 0 : Math.min(availableParallelism(), segments.length);
-  return threads < 2 ? NONE : startThreads(segments, threads);
+/** What a thread beside this one is started with. */
+export interface ScanWork {
+  readonly paths: readonly string[];
+  readonly shared: SharedArrayBuffer;
 }
 
-const NONE: ScanAhead = { take: () => Promise.resolve(null), close: () => undefined };
+/** A thread takes longer to start than its share of so much takes to scan. */
+const WORTH_BYTES = 268_435_456;
+/** What each thread may be ahead of the walk: what a scan copied out waits in memory. */
+const AHEAD = 2;
+
+/** Scans on as many threads as the machine runs at once, this one among them. Little is left to the walk itself. */
+export function scanOnThreads(segments: readonly ToScan[]): ScanAhead {
+  const total = segments.reduce((sum, { bytes }) => sum + bytes, 0);
+  return startThreads(segments, total < WORTH_BYTES ? 1 : Math.min(availableParallelism(), segments.length));
+}
 
 export function startThreads(segments: readonly ToScan[], threads: number): ScanAhead {
-  const scans = new Map(segments.map(({ segment }) => [segment, Promise.withResolvers<Scan | null>()]));
-  const workers = new Set<Worker>();
-  const idle: Worker[] = [];
-  const jobs = new Map<Worker, number>();
-  let next = 0;
-  let taken = 0;
+  const paths = segments.map(({ path }) => path);
+  const scans = new Map(paths.map((_, index) => [index, Promise.withResolvers<Scan | null>()]));
+  const settled = new Set<number>();
+  const claims = shareClaims();
+  const workers: Worker[] = [];
+  claims.allow(threads * AHEAD);
 
-  function tell(worker: Worker, scan: Scan | null): void {
-    scans.get(jobs.get(worker) ?? -1)?.resolve(scan);
-    jobs.delete(worker);
+  function settle(index: number, scan: Scan | null): void {
+    settled.add(index);
+    scans.get(index)?.resolve(scan);
   }
 
-  /** One that failed is not asked again; where none is left, the walk does without them. */
-  function lose(worker: Worker): void {
-    tell(worker, null);
-    workers.delete(worker);
-    if (idle.includes(worker)) idle.splice(idle.indexOf(worker), 1);
-    if (workers.size === 0) for (const { resolve } of scans.values()) resolve(null);
+  /** Nobody knows which ones a thread had that failed: the walk looks at all that were taken itself. */
+  function lose(): void {
+    for (let index = 0; index < claims.taken(); index++) settle(index, null);
   }
 
-  function handOut(): void {
-    while (next < segments.length && next < taken + threads * AHEAD) {
-      const job = segments[next];
-      const worker = idle.pop();
-      if (worker === undefined || job === undefined) return;
-      next++;
-      jobs.set(worker, job.segment);
-      worker.postMessage(job.path);
-    }
-  }
-
-  for (let count = 0; count < threads; count++) {
-    const worker = startThread();
+  while (workers.length < threads - 1) {
+    const worker = startThread({ paths, shared: claims.shared });
     if (worker === null) break;
-    worker.on("error", () => lose(worker));
-    worker.on("exit", () => lose(worker));
-    worker.on("message", (scan: Scan | null) => {
-      tell(worker, scan);
-      idle.push(worker);
-      handOut();
-    });
-    workers.add(worker);
-    idle.push(worker);
+    worker.on("message", ([index, scan]: readonly [number, Scan | null]) => settle(index, scan));
+    worker.on("error", lose);
+    // One that was ended from without tells of no error.
+    worker.on("exit", (code) => code !== 0 && lose());
+    workers.push(worker);
   }
-  if (workers.size === 0) return NONE;
-  handOut();
   return {
     async take(segment) {
-      const scan = (await scans.get(segment)?.promise) ?? null;
-      scans.delete(segment);
-      taken++;
-      handOut();
+      const wanted = segments.findIndex((one) => one.segment === segment);
+      claims.allow(wanted + 1 + threads * AHEAD);
+      // Rather than wait for another thread, this one scans what nobody has taken yet.
+      while (scans.has(wanted) && !settled.has(wanted) && claims.taken() < Math.min(paths.length, claims.allowed())) {
+        const index = claims.take();
+        const path = paths[index];
+        if (path !== undefined) settle(index, scanSegment(path));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      const scan = (await scans.get(wanted)?.promise) ?? null;
+      scans.delete(wanted);
       return scan;
     },
     close() {
@@ -79,11 +70,11 @@ export function startThreads(segments: readonly ToScan[], threads: number): Scan
 }
 
 /** Null where the system gives no further thread. */
-function startThread(): Worker | null {
+function startThread(work: ScanWork): Worker | null {
   // The package holds compiled files: the worker has the extension that this file has.
   const file = import.meta.url.endsWith(".ts") ? "./scan-worker.ts" : "./scan-worker.js";
   try {
-    return new Worker(new URL(file, import.meta.url), { env: {} });
+    return new Worker(new URL(file, import.meta.url), { env: {}, workerData: work });
   } catch {
     return null;
   }

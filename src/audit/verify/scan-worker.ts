@@ -1,8 +1,13 @@
-import { parentPort } from "node:worker_threads";
+import { parentPort, workerData } from "node:worker_threads";
+import { shareClaims } from "./claims.ts";
 import { scanSegment } from "./scan.ts";
+import type { ScanWork } from "./scan-threads.ts";
 
-/** Scans the segments whose paths it is sent, one after the other. */
-parentPort?.on("message", (path: string) => {
-  const scan = scanSegment(path);
-  parentPort?.postMessage(scan, scan === null ? [] : [scan.bytes.buffer as ArrayBuffer]);
-});
+/** Scans segments for as long as one is left that nobody has taken. */
+const { paths, shared } = workerData as ScanWork;
+const claims = shareClaims(shared);
+for (let index = claims.take(); index < paths.length; index = claims.take()) {
+  claims.await(index);
+  const scan = scanSegment(paths[index] ?? "");
+  parentPort?.postMessage([index, scan], scan === null ? [] : [scan.bytes.buffer as ArrayBuffer]);
+}

@@ -1,6 +1,17 @@
 import { hash } from "node:crypto";
-import { type Cursor, openCursor } from "../frame/cursor.ts";
-import { DATA_FLAG_REDO, FRAME_TYPES, type FrameHeader, HEADER_BYTES, LINK_BYTES, MAGIC } from "../frame/layout.ts";
+import { type Cursor, lastNonZero } from "../frame/cursor.ts";
+import {
+  DATA_FLAG_REDO,
+  FRAME_OVERHEAD_BYTES,
+  FRAME_TYPES,
+  type FrameHeader,
+  HEADER_BYTES,
+  LINK_BYTES,
+  MAGIC,
+  MAX_BODY_BYTES,
+  readHeader,
+  SEGMENT_HEADER_BYTES,
+} from "../frame/layout.ts";
 import { isPadded } from "../frame/padding.ts";
 import { handsIn, sectionOf } from "../frame/section.ts";
 import { openReadFile } from "../node-files.ts";
@@ -33,6 +44,8 @@ export interface Mark {
 
 /** More of them are not worth copying: whoever asks walks the segment in the ordinary way. */
 const MOST_BYTES = 16_777_216;
+/** Read at once, but for a frame that is larger. */
+const CHUNK_BYTES = 1_048_576;
 
 /** Null where anything at all is out of the ordinary: the walk itself then finds out what, and where. */
 export function scanSegment(path: string): Scan | null {
@@ -43,60 +56,94 @@ export function scanSegment(path: string): Scan | null {
   }
 }
 
+/**
+ * One loop over one buffer, without a cursor: a thread lives for a few segments, and would spend the first of them with
+ * code that is not compiled yet.
+ */
 function scanFile(path: string): Scan | null {
   const file = openReadFile(path);
   try {
-    const cursor = openCursor(file);
-    if (cursor === undefined) return null;
-    const linkBefore = Uint8Array.from(cursor.buffer.subarray(MAGIC.length, MAGIC.length + LINK_BYTES));
-    const lastLink = new Uint8Array(LINK_BYTES);
+    const size = file.size();
+    const buffer = Buffer.allocUnsafeSlow(LINK_BYTES + FRAME_OVERHEAD_BYTES + MAX_BODY_BYTES);
+    let filled = file.read(buffer.subarray(0, Math.min(CHUNK_BYTES, size)), 0);
+    if (filled < SEGMENT_HEADER_BYTES || !buffer.subarray(0, MAGIC.length).equals(MAGIC)) return null;
+    const linkBefore = Uint8Array.from(buffer.subarray(MAGIC.length, SEGMENT_HEADER_BYTES));
     const marks: Mark[] = [];
     const copied: Buffer[] = [];
     let copiedBytes = 0;
     let records = 0;
     let firstFrame = -1;
     let nextFrame = -1;
-    for (let step = cursor.next(); step !== "end"; step = cursor.next()) {
-      if (step === "torn" || !hashesToLink(cursor)) return null;
-      const { buffer, at, header, offset } = cursor;
-      if (firstFrame === -1) firstFrame = nextFrame = header.frame;
-      if (header.frame !== nextFrame++ || (header.type === FRAME_TYPES.open) !== (header.frame === firstFrame))
-        return null;
-      const end = at + HEADER_BYTES + header.bodyLength + LINK_BYTES;
-      if (header.type === FRAME_TYPES.data && !isPadded(header)) return null;
-      if (isMark(cursor)) {
-        copied.push(Buffer.from(buffer.subarray(at - LINK_BYTES, end)));
-        copiedBytes += end - at + LINK_BYTES;
+    let lastLink = "";
+    /** Where in the file the buffer begins, and where in the buffer the frame does. */
+    let base = 0;
+    let at = SEGMENT_HEADER_BYTES;
+    for (;;) {
+      const header = at + HEADER_BYTES > filled ? undefined : readHeader(buffer, at);
+      const end = at + HEADER_BYTES + (header?.bodyLength ?? 0);
+      if (header === undefined || end + LINK_BYTES > filled) {
+        const from = at - LINK_BYTES;
+        buffer.copyWithin(0, from, filled);
+        base += from;
+        filled -= from;
+        at = LINK_BYTES;
+        const until = Math.min(Math.max(CHUNK_BYTES, end + LINK_BYTES - from), size - base);
+        const got = until > filled ? file.read(buffer.subarray(filled, until), base + filled) : 0;
+        if (got === 0) break;
+        filled += got;
+        continue;
+      }
+      const { frame, type } = header;
+      if (firstFrame === -1) firstFrame = nextFrame = frame;
+      if (frame !== nextFrame++ || (type === FRAME_TYPES.open) !== (frame === firstFrame)) return null;
+      if (type === FRAME_TYPES.data && !isPadded(header)) return null;
+      const link = linkAt(buffer, at, end);
+      if (link === null) return null;
+      if (isMark(buffer, at, header)) {
+        copied.push(Buffer.from(buffer.subarray(at - LINK_BYTES, end + LINK_BYTES)));
+        copiedBytes += end - at + 2 * LINK_BYTES;
         if (copiedBytes > MOST_BYTES) return null;
-        marks.push({ records, offset, header });
+        marks.push({ records, offset: base + at, header });
         records = 0;
       } else records++;
-      buffer.copy(lastLink, 0, end - LINK_BYTES, end);
+      lastLink = link;
+      at = end + LINK_BYTES;
     }
-    if (marks.length === 0) return null;
-    const bytes = new Uint8Array(copiedBytes);
-    let at = 0;
-    for (const one of copied) {
-      bytes.set(one, at);
-      at += one.length;
-    }
-    return { linkBefore, firstFrame, lastLink, end: cursor.offset, marks, bytes, recordsAfter: records };
+    // What a writer sets aside is zeros. Anything else behind the last whole frame is for the walk to explain.
+    if (marks.length === 0 || lastNonZero(file, base + at, size) >= 0) return null;
+    return {
+      linkBefore,
+      firstFrame,
+      lastLink: Uint8Array.from(Buffer.from(lastLink, "latin1")),
+      end: base + at,
+      marks,
+      bytes: Uint8Array.from(Buffer.concat(copied)),
+      recordsAfter: records,
+    };
   } finally {
     file.close();
   }
 }
 
-/** Compared as text: making a string is the cheapest way to get a hash out of OpenSSL. */
+/** Whether the frame it stands on hashes to its link. */
 export function hashesToLink({ buffer, at, header }: Cursor): boolean {
-  const end = at + HEADER_BYTES + header.bodyLength;
-  const link = hash("sha256", buffer.subarray(at - LINK_BYTES, end), "binary");
-  return link === buffer.toString("latin1", end, end + LINK_BYTES);
+  return linkAt(buffer, at, at + HEADER_BYTES + header.bodyLength) !== null;
 }
 
-function isMark(cursor: Cursor): boolean {
-  const { type, flags } = cursor.header;
-  if (type !== FRAME_TYPES.data) return true;
-  if (flags !== DATA_FLAG_REDO) return false;
-  const section = sectionOf(cursor);
+/**
+ * The link that stands at `end`, as text, where the bytes before it hash to it. With a short frame the way to OpenSSL and
+ * back takes longer than the hash: the cheapest is a plain view in and a string out, compared character by character.
+ */
+function linkAt(buffer: Buffer, at: number, end: number): string | null {
+  const from = at - LINK_BYTES;
+  const link = hash("sha256", new Uint8Array(buffer.buffer, buffer.byteOffset + from, end - from), "binary");
+  for (let index = 0; index < LINK_BYTES; index++) if (link.charCodeAt(index) !== buffer[end + index]) return null;
+  return link;
+}
+
+function isMark(buffer: Buffer, at: number, header: FrameHeader): boolean {
+  if (header.type !== FRAME_TYPES.data) return true;
+  if (header.flags !== DATA_FLAG_REDO) return false;
+  const section = sectionOf({ buffer, at, header });
   return section !== undefined && handsIn(section)?.length !== 0;
 }

@@ -62,7 +62,7 @@ function startOfAll(options: StartOptions): Start {
       if (segment !== undefined) places.set(segment, { folder, bytes: statSync(join(folder, name)).size });
     }
   }
-  const last = Math.max(0, ...places.keys());
+  const last = [...places.keys()].reduce((most, segment) => Math.max(most, segment), 0);
   const base = { ...WHOLE, last, places };
   const text = readCutFile(options.folder) ?? firstOf(options.archives ?? [], readCutFile);
   if (text === undefined) return base;

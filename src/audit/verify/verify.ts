@@ -38,7 +38,7 @@ export interface VerifyOptions extends Known {
   /** Verifies what passkeys answered, where it stands in clear. */
   readonly readHand?: ReadHand;
   readonly onProgress?: (doneBytes: number, totalBytes: number) => void;
-  /** Looks at segments ahead of the walk, on other threads. It is asked for none that a live writer may still change. */
+  /** Looks at segments ahead of the walk, on several threads. It is asked for none that a live writer may still change. */
   readonly scanAhead?: (segments: readonly ToScan[]) => ScanAhead;
 }
 
@@ -193,7 +193,7 @@ function startCheck(options: VerifyOptions, start: Start) {
     segments++;
     const file = openReadFile(join(folder, walk.file));
     try {
-      if (scan !== null && mayReplay(scan)) {
+      if (scan !== null && file.size() >= scan.end && mayReplay(scan)) {
         const { firstFrame } = scan;
         const wrong = replay(walk, scan);
         if (wrong === null) return endOf(file, segment, scan.end, isLast, live, null, progress);
