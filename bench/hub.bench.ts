@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -16,8 +16,11 @@ const run = promisify(execFile);
 
 interface Load {
   readonly rate: number;
+  readonly calls: number;
   readonly cpuUs: number;
   readonly p50: number;
+  /** Of the database, which is another process and elsewhere another machine. */
+  readonly databaseUs: number;
 }
 
 /** A gateway that stands alone, and one that shares on a hub what it has under way, in turns of one run. */
@@ -66,8 +69,12 @@ async function measure(emit: Parameters<Bench["run"]>[0], programs: string): Pro
       const effects = what === "side effects";
       const turn = async (concurrency: number, seconds: number): Promise<readonly [Load, Load]> => {
         const loads = [];
-        for (const [at, { folder: home }] of homes.entries())
-          loads.push(await load(join(home, "agent.sock"), gateways[at], { concurrency, effects, seconds }));
+        for (const [at, { folder: home }] of homes.entries()) {
+          const before = databaseTicks(cluster.folder);
+          const done = await load(join(home, "agent.sock"), gateways[at], { concurrency, effects, seconds });
+          const databaseUs = ((databaseTicks(cluster.folder) - before) * US_PER_TICK) / done.calls;
+          loads.push({ ...done, databaseUs });
+        }
         return loads as [Load, Load];
       };
       await turn(64, WARM_SECONDS);
@@ -86,6 +93,11 @@ async function measure(emit: Parameters<Bench["run"]>[0], programs: string): Pro
             ...{ value: of(1, value), unit, beside: `without: ${of(0, value).toFixed(2)} ${unit}` },
             ratio: of(1, value) / of(0, value),
           });
+        emit({
+          case: `${what} with a hub, processor time of the database for one, ${concurrency} callers`,
+          ...{ value: of(1, "databaseUs"), unit: "µs", beside: `the gateway itself: ${of(1, "cpuUs").toFixed(2)} µs` },
+          ratio: of(1, "databaseUs") / of(1, "cpuUs"),
+        });
       }
     }
   } finally {
@@ -95,10 +107,38 @@ async function measure(emit: Parameters<Bench["run"]>[0], programs: string): Pro
   }
 }
 
-async function load(socketPath: string, server: ChildProcess | undefined, how: object): Promise<Load> {
+/** Linux counts processor time in hundredths of a second. */
+const US_PER_TICK = 10_000;
+
+/** Of the server and all that it started. */
+function databaseTicks(folder: string): number {
+  const server = readFileSync(join(folder, "data", "postmaster.pid"), "utf8").split("\n")[0];
+  let ticks = 0;
+  for (const pid of readdirSync("/proc").filter((name) => /^[0-9]+$/.test(name))) {
+    const fields = statOf(pid);
+    if (fields !== null && (pid === server || fields[1] === server)) ticks += Number(fields[11]) + Number(fields[12]);
+  }
+  return ticks;
+}
+
+/** From its state on, the third field; null for who ended meanwhile. */
+function statOf(pid: string): readonly string[] | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  } catch {
+    return null;
+  }
+}
+
+async function load(
+  socketPath: string,
+  server: ChildProcess | undefined,
+  how: object,
+): Promise<Omit<Load, "databaseUs">> {
   const job = JSON.stringify({ target: { socketPath }, ...how, gateway: true, pid: server?.pid ?? null });
   const { stdout } = await run(process.execPath, [join(here, "load.ts"), job]);
-  return JSON.parse(stdout) as Load;
+  return JSON.parse(stdout) as Omit<Load, "databaseUs">;
 }
 
 function firstLine(child: ChildProcess): Promise<string> {

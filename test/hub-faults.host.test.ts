@@ -36,11 +36,21 @@ const sample: readonly (readonly [fault: string, step: string])[] = [
 
 for (const [fault, step] of sample) real(`${fault}, in ${step}`, () => playFault(stand, fault, step));
 
+real("sessions that forget their statements, as behind a pooler, hold up nobody", async () => {
+  const { web1, way } = stand;
+  await stand.works(web1);
+  way.forget();
+  const told = await stand.change(web1, "forgotten");
+  assert.equal(told.as, "success", told.text);
+  assert.equal(stand.sent(told.id), 1);
+});
+
 real(
   "a database whose clock jumps grants nothing that a limit counts to whom it shows that, and loses nothing",
   async () => {
     const { web1, web2, cluster } = stand;
     let tries = 0;
+    await stand.works(web1);
     await cluster.sql("create schema odd; grant usage on schema odd to public");
     await cluster.sql(
       "create function odd.clock_timestamp() returns timestamptz language sql volatile as $$ select pg_catalog.clock_timestamp() + interval '3 days' $$",
@@ -48,6 +58,11 @@ real(
     const again = "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'web1'";
     await cluster.sql("alter role web1 set search_path = odd, pg_catalog");
     await cluster.sql(again);
+    // It knows by then that it lost its connections, and had counted alone before.
+    await until("it is back", async () => {
+      const [there] = await cluster.sql("select from pg_stat_activity where usename = 'web1'");
+      return there !== undefined;
+    });
     const refused = await until("it is found", async () => {
       const told = await stand.change(web1, `jumped${++tries}`);
       return told.as === "hub_clock_off" && told;

@@ -5,7 +5,7 @@ import type { HubConnection } from "./connect.ts";
 import type { LimitSeal } from "./limit-rows.ts";
 import { HUB_SCHEMA, shortBytes, shortText } from "./schema.ts";
 import { ENROLMENT_COLUMNS, type EnrolmentRow, type Speaker, speakerOf } from "./speaker.ts";
-import { addRow, emptySum, openShared, type SealedRow, type SharedRow, sumText } from "./state-rows.ts";
+import { addMark, emptySum, markOf, openShared, type SealedRow, type SharedRow, sumText } from "./state-rows.ts";
 import {
   type AdoptionStatement,
   readHubStatement,
@@ -246,8 +246,10 @@ async function readRows(
   );
   const sealed: readonly SealedRow[] = rows.map((row) => ({ ...row, tick: Number(row.tick) }));
   const sum = emptySum();
-  for (const row of sealed) addRow(seal, sum, row);
+  for (const row of sealed) addMark(sum, markOf(seal, row));
   if (sumText(seal, sum) !== said.sum) throw tampered(gateway);
+  // An old row that is put there twice adds nothing to the sum.
+  if (new Set(sealed.map(({ place }) => place)).size < sealed.length) throw tampered(gateway);
   const opened = sealed.map((row) => openShared(seal, { hubId, vaultId, gateway, term }, row) ?? failTampered(gateway));
   const aheadMs = Date.parse(said.written_at) - head.seen_ms;
   return { gateway, term, rows: opened, aheadMs, nowMs: head.now_ms, along: [] };

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { isIP, type Socket } from "node:net";
 import type { Client } from "pg";
 import { defaults } from "../kernel/defaults.ts";
@@ -15,10 +16,16 @@ export interface HubLogin {
 }
 
 export interface HubConnection {
-  /** Rows of one statement; what the database or the network refuses is Denied `hub_…`. */
-  ask<Row extends object>(text: string, values?: readonly unknown[]): Promise<readonly Row[]>;
-  /** Called whenever somebody says that there is something to look at, and what: a hint, nothing more. Needs a session of its own, not a pooler's. */
-  listen(told: (what: string) => void): Promise<void>;
+  /**
+   * Rows of one statement; what the database or the network refuses is Denied `hub_…`. What is asked `often` has a name of its own: the
+   * database reads and plans it once a session, which takes it longer than doing it.
+   */
+  ask<Row extends object>(text: string, values?: readonly unknown[], often?: string | null): Promise<readonly Row[]>;
+  /**
+   * Called whenever somebody says that there is something to look at, and what: a hint, nothing more. Needs a session of its own, not a
+   * pooler's. Whoever listens for a while only ends it with what this resolves to.
+   */
+  listen(told: (what: string) => void): Promise<() => void>;
   /** Called once, when the connection is gone. */
   onLost(told: () => void): void;
   close(): Promise<void>;
@@ -156,21 +163,41 @@ function boundReplies(stream: Socket): Replies {
 }
 
 function connectionOf(client: Client, stream: Socket, replies: Replies): HubConnection {
+  let names = true;
+  const named = new Map<string, string>();
+  /** With a digest of the statement: behind a pooler another version of this program may have named another one so. */
+  const nameOf = (often: string, text: string): string => {
+    const known = named.get(text);
+    if (known !== undefined) return known;
+    const name = `gw ${often} ${createHash("sha256").update(text).digest("hex").slice(0, 32)}`;
+    named.set(text, name);
+    return name;
+  };
   return {
-    async ask<Row extends object>(text: string, values: readonly unknown[] = []) {
+    async ask<Row extends object>(text: string, values: readonly unknown[] = [], often: string | null = null) {
+      const query = (name: string | null) =>
+        client.query<Row>({ text, values: [...values], ...(name === null ? {} : { name }) });
       replies.reset();
       try {
-        const { rows } = await client.query<Row>(text, [...values]);
+        const asked = query(names && often !== null ? nameOf(often, text) : null);
+        const { rows } = await asked.catch((error: unknown) => {
+          if (!isForgotten(error)) throw error;
+          // A pooler in between gave us another session. Nothing was done; from here on every statement comes whole.
+          names = false;
+          return query(null);
+        });
         return rows;
       } catch (error) {
         throw refusalOf(error);
       }
     },
     async listen(told) {
-      client.on("notification", ({ payload }) => told(payload ?? ""));
+      const hear = ({ payload }: { readonly payload?: string | undefined }): void => told(payload ?? "");
+      client.on("notification", hear);
       await client.query(`listen ${HUB_CHANNEL}`).catch((error: unknown) => {
         throw refusalOf(error);
       });
+      return () => void client.off("notification", hear);
     },
     onLost: (told) => void client.once("end", told),
     close: async () => {
@@ -185,6 +212,11 @@ function connectionOf(client: Client, stream: Socket, replies: Replies): HubConn
       stream.destroy();
     },
   };
+}
+
+/** The session does not know a statement by its name, or has one of that name from somebody else. */
+function isForgotten(error: unknown): boolean {
+  return error instanceof Error && "code" in error && (error.code === "26000" || error.code === "42P05");
 }
 
 /** What the server itself answers, by the class of its SQLSTATE; a server that stops, or has no room, is one that is away. */

@@ -61,7 +61,8 @@ interface Counter {
   readonly name: string;
   readonly queue: Waiting[];
   busy: boolean;
-  seen: { readonly day: string; readonly state: LimitState } | null;
+  /** Over which connection, too: another one may lead to a database with another clock. */
+  seen: { readonly day: string; readonly state: LimitState; readonly over: number } | null;
 }
 
 /** The head once, and not beside every share. */
@@ -93,10 +94,21 @@ const DAY_MS = 86_400_000;
 export function startLimits(parts: LimitParts): LimitKeeper {
   const { gateway, seal, clock, sleep, random } = parts;
   const counters = new Map<string, Counter>();
-  const { ask, close } = createAsker(parts, {
-    over: "This gateway no longer counts on this hub. Nothing was sent.",
-    late: "The hub did not answer in time, so that nothing could be counted there.",
-  });
+  let lost = 0;
+  async function connect(): Promise<HubConnection> {
+    const made = await parts.connect();
+    made.onLost(() => {
+      lost++;
+    });
+    return made;
+  }
+  const { ask, close } = createAsker(
+    { connect, sleep },
+    {
+      over: "This gateway no longer counts on this hub. Nothing was sent.",
+      late: "The hub did not answer in time, so that nothing could be counted there.",
+    },
+  );
 
   const placeOf = (name: string, day: string): LimitPlace => {
     const { hubId, vaultId } = parts;
@@ -109,7 +121,7 @@ export function startLimits(parts: LimitParts): LimitKeeper {
     const remembered = parts.recall(name);
     for (let asked = laterOf(dayOf(clock.wallMs()), remembered?.day); ; ) {
       const place = placeOf(name, asked);
-      const rows = await ask<LimitRow>(LOOK, keysOf(place));
+      const rows = await ask<LimitRow>(LOOK, keysOf(place), "limit");
       const hubMs = Number(rows[0]?.now_ms);
       const wallMs = clock.wallMs();
       if (!(Math.abs(hubMs - wallMs) <= defaults.hubClockMs)) throw clockOff(hubMs, wallMs);
@@ -133,9 +145,9 @@ export function startLimits(parts: LimitParts): LimitKeeper {
     const place = placeOf(name, day);
     const { next, head, share } = writeLimit(state, used, place, gateway, seal);
     const values = [...keysOf(place), next.version, head, gateway, next.own.serial, share];
-    const [row] = await ask<{ moved: boolean }>(MOVE, values);
+    const [row] = await ask<{ moved: boolean }>(MOVE, values, "take");
     if (row?.moved !== true) return false;
-    counter.seen = { day, state: next };
+    counter.seen = { day, state: next, over: lost };
     await parts.remember(name, { day, version: next.version, serial: next.own.serial });
     if (next.own.serial === 1) await sweep(day).catch(() => undefined);
     return true;
@@ -157,7 +169,8 @@ export function startLimits(parts: LimitParts): LimitKeeper {
   async function decide(counter: Counter, batch: readonly Waiting[]): Promise<void> {
     const untilMs = clock.bootMs() + 2 * defaults.hubWaitMs;
     while (clock.bootMs() < untilMs) {
-      const cached = counter.seen?.day === dayOf(clock.wallMs()) ? counter.seen : null;
+      const { seen } = counter;
+      const cached = seen?.day === dayOf(clock.wallMs()) && seen.over === lost ? seen : null;
       counter.seen = null;
       const { day, state } = cached ?? (await look(counter));
       let { used } = state.own;
@@ -169,7 +182,7 @@ export function startLimits(parts: LimitParts): LimitKeeper {
       });
       // What was seen a while ago refuses nobody: somebody may have given back.
       if (cached !== null && fits.includes(false)) continue;
-      if (used === state.own.used) counter.seen = { day, state };
+      if (used === state.own.used) counter.seen = { day, state, over: lost };
       else if (!(await write(counter, day, state, used))) {
         await sleep.sleep((random.bytes(1)[0] ?? 0) % defaults.hubLimitSpreadMs);
         continue;

@@ -1,5 +1,5 @@
 import type { KeyObject } from "node:crypto";
-import type { Random, Sleep } from "../kernel/clock.ts";
+import { type Random, type Sleep, Waker } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { answerStatements } from "./answer-statements.ts";
@@ -43,14 +43,14 @@ export interface Queue {
 export function startQueue(parts: QueueParts): Queue {
   const { hubId, gateway, vaultId, sleep } = parts;
   const answering = { hubId, gateway, key: parts.identity, unsaid: new Map() };
-  let woken = new AbortController();
+  let woken = new Waker();
   let closed = false;
   let shown = new Map<string, string>();
 
   /** What was left by an earlier process is over: its questions died with it. */
   async function begin(connection: HubConnection): Promise<void> {
     await connection.listen((what) => {
-      if (isForGateway(what, gateway)) woken.abort();
+      if (isForGateway(what, gateway)) woken.wake();
     });
     shown = new Map();
     await connection.ask(`delete from ${HUB_SCHEMA}.cards where gateway = $1`, [gateway]);
@@ -103,11 +103,11 @@ export function startQueue(parts: QueueParts): Queue {
       try {
         const made = await parts.connect();
         connection = made;
-        made.onLost(() => woken.abort());
+        made.onLost(() => woken.wake());
         await begin(made);
         for (failures = 0; !closed; ) {
-          const now = woken.signal;
-          if (now.aborted) woken = new AbortController();
+          const now = woken;
+          if (now.aborted) woken = new Waker();
           await show(made);
           // What operators decided is taken also where the signed files cannot be followed.
           const trouble = await parts.follow(made).then(
@@ -120,7 +120,7 @@ export function startQueue(parts: QueueParts): Queue {
           if (!now.aborted) await tidy(made);
           // Whoever tells all the time is not looked at all the time.
           await sleep.sleep(defaults.hubAgainMs);
-          await sleep.sleep(defaults.hubBeatMs, woken.signal);
+          await sleep.sleep(defaults.hubBeatMs, woken);
         }
       } catch {
         // Told by the shipper, which has the same database to do with; the questions wait on the local plane meanwhile.
@@ -134,10 +134,10 @@ export function startQueue(parts: QueueParts): Queue {
   void run();
 
   return {
-    wake: () => woken.abort(),
+    wake: () => woken.wake(),
     close() {
       closed = true;
-      woken.abort();
+      woken.wake();
     },
   };
 }

@@ -2,7 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { rawPublicOf } from "../audit/keys/raw.ts";
 import type { Head } from "../audit/receipt.ts";
 import { digestBytes } from "../kernel/canonical-json.ts";
-import { type Clock, isoTime, type Sleep } from "../kernel/clock.ts";
+import { type Clock, isoTime, type Sleep, Waker } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { HubConnection } from "./connect.ts";
@@ -86,8 +86,8 @@ export function startShipper(parts: ShipperParts): Shipper {
   let stopped = false;
   let over = false;
   let current: HubConnection | null = null;
-  let woken = new AbortController();
-  let hurried = new AbortController();
+  let woken = new Waker();
+  let hurried = new Waker();
   let heardMs: number | null = null;
   let waiting: { readonly frame: number; tell(there: boolean): void }[] = [];
 
@@ -101,8 +101,8 @@ export function startShipper(parts: ShipperParts): Shipper {
   };
 
   const rest = async (ms: number): Promise<void> => {
-    if (!finishing) await sleep.sleep(ms, woken.signal);
-    woken = new AbortController();
+    if (!finishing) await sleep.sleep(ms, woken);
+    woken = new Waker();
   };
 
   /** Where the hub is. Less than we wrote, or anything that we did not write, is never built upon. */
@@ -162,7 +162,7 @@ export function startShipper(parts: ShipperParts): Shipper {
     const { text, signature } = signHubWith(statement, parts.identity);
     const before = clock.bootMs();
     const values = [gateway, tick, text, signature, reached.segment, part?.offset ?? 0, part?.bytes ?? null];
-    const [row] = await connection.ask<{ moved: boolean }>(PUT, values);
+    const [row] = await connection.ask<{ moved: boolean }>(PUT, values, "log");
     if (row?.moved !== true) {
       // Our own word of a moment ago, whose answer was lost, or somebody else's: the next look says which.
       await agree(connection);
@@ -196,8 +196,8 @@ export function startShipper(parts: ShipperParts): Shipper {
       if (finishing && part === null) return;
       await rest(defaults.hubBeatMs / 5);
       // Whoever woke us is rarely alone, and somebody who waits is worth hurrying for.
-      if (!finishing) await sleep.sleep(defaults.hubGatherMs, hurried.signal);
-      hurried = new AbortController();
+      if (!finishing) await sleep.sleep(defaults.hubGatherMs, hurried);
+      hurried = new Waker();
     }
   }
 
@@ -206,7 +206,7 @@ export function startShipper(parts: ShipperParts): Shipper {
       let connection: HubConnection | null = null;
       try {
         connection = await parts.connect();
-        connection.onLost(() => woken.abort());
+        connection.onLost(() => woken.wake());
         current = connection;
         await work(connection);
         return;
@@ -235,14 +235,14 @@ export function startShipper(parts: ShipperParts): Shipper {
   });
 
   return {
-    wake: () => woken.abort(),
+    wake: () => woken.wake(),
     reach(frame) {
       if (frame < at.nextFrame) return Promise.resolve(true);
       if (over || trouble !== null) return Promise.resolve(false);
       return new Promise((tell) => {
         waiting.push({ frame, tell });
-        hurried.abort();
-        woken.abort();
+        hurried.wake();
+        woken.wake();
       });
     },
     silentMs: () => (heardMs === null ? null : clock.bootMs() - heardMs),
@@ -257,7 +257,7 @@ export function startShipper(parts: ShipperParts): Shipper {
     async finish(withinMs) {
       finishing = true;
       stopped = withinMs === 0;
-      woken.abort();
+      woken.wake();
       if (!over && !stopped) await Promise.race([ended, sleep.sleep(withinMs)]);
       stopped = true;
       await current?.close();

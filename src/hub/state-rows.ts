@@ -31,9 +31,8 @@ export function placeOf(seal: LimitSeal, { table, id }: Pick<SharedRow, "table" 
   return seal.hide(`state ${table} ${id}`);
 }
 
-export function sealShared(seal: LimitSeal, at: StatePlace, tick: number, row: SharedRow): SealedRow {
+export function sealShared(seal: LimitSeal, at: StatePlace, tick: number, row: SharedRow, place: string): SealedRow {
   const { table, id, runId, state, body } = row;
-  const place = placeOf(seal, row);
   const plain = Buffer.from(canonicalJson({ table, id, run_id: runId, state, body }), "utf8");
   return { place, tick, sealed: seal.seal(aboutOf(at, tick, place), plain) };
 }
@@ -51,14 +50,18 @@ export function openShared(seal: LimitSeal, at: StatePlace, { place, tick, seale
 
 const SUM_BYTES = 32;
 
-/**
- * Which rows there are: one that is put back, taken out or left in changes the sum. Adding twice takes away again. Both the parts
- * and the sum are keyed, so that whoever keeps the rows cannot work out which of the old ones would add up to the same.
- */
-export function addRow(seal: LimitSeal, sum: Buffer, { place, tick, sealed }: SealedRow): void {
+/** Of one row as it stands on the hub, keyed: whoever keeps the rows cannot work it out. */
+export function markOf(seal: LimitSeal, { place, tick, sealed }: SealedRow): Buffer {
   const content = createHash("sha256").update(sealed).digest("hex");
-  const digest = Buffer.from(seal.hide(`row ${place} ${tick} ${content}`), "hex");
-  for (let at = 0; at < SUM_BYTES; at++) sum[at] = (sum[at] ?? 0) ^ (digest[at] ?? 0);
+  return Buffer.from(seal.hide(`row ${place} ${tick} ${content}`), "hex");
+}
+
+/**
+ * Which rows there are: one that is put back, taken out or left in changes the sum. Adding twice takes away again. The sum is keyed
+ * as its marks are, so that nobody finds out which of the old rows would add up to the same.
+ */
+export function addMark(sum: Buffer, mark: Buffer): void {
+  for (let at = 0; at < SUM_BYTES; at++) sum[at] = (sum[at] ?? 0) ^ (mark[at] ?? 0);
 }
 
 export function emptySum(): Buffer {

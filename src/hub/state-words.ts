@@ -8,13 +8,9 @@ export interface RememberedTerm {
   readonly tick: number;
 }
 
-const PACKED = `packed as (
-  select place, decode(sealed, 'base64') as sealed from json_to_recordset($6::json) as r(place text, sealed text) where exists (select from head)
-), gone as (
-  delete from ${HUB_SCHEMA}.state s using packed p where s.gateway = $1 and s.term = $2 and s.place = p.place and p.sealed is null
-), put as (
+const PUT = `put as (
   insert into ${HUB_SCHEMA}.state (gateway, term, place, tick, sealed)
-  select $1, $2, place, $3, sealed from packed where sealed is not null
+  select $1, $2, place, $3, decode(sealed, 'base64') from json_to_recordset($6::json) as r(place text, sealed text) where exists (select from head)
   on conflict (gateway, term, place) do update set tick = excluded.tick, sealed = excluded.sealed
 )
 select exists (select from head) as moved`;
@@ -23,7 +19,9 @@ select exists (select from head) as moved`;
 export const MOVE = `with head as (
   update ${HUB_SCHEMA}.state_head set tick = $3, seen_at = clock_timestamp(), statement = $4, signature = $5
    where gateway = $1 and term = $2::bigint and tick = $3::bigint - 1 returning 1
-), ${PACKED}`;
+), gone as (
+  delete from ${HUB_SCHEMA}.state where gateway = $1 and term = $2 and place = any($7::text[]) and exists (select from head)
+), ${PUT}`;
 
 /** A new term, with everything in it, in place of the one before unless somebody took that over. */
 export const BEGIN = `with old as (
@@ -31,7 +29,7 @@ export const BEGIN = `with old as (
      and not exists (select from ${HUB_SCHEMA}.adoptions a where a.gateway = h.gateway and a.term = h.term)
 ), head as (
   insert into ${HUB_SCHEMA}.state_head (gateway, term, tick, statement, signature) values ($1, $2::bigint, $3::bigint, $4, $5) returning 1
-), ${PACKED}`;
+), ${PUT}`;
 
 /** What nobody took over is taken away. */
 export async function withdraw(from: { readonly gateway: string; connect(): Promise<HubConnection> }): Promise<void> {

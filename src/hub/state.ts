@@ -1,7 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import { rawPublicOf } from "../audit/keys/raw.ts";
-import { canonicalJson } from "../kernel/canonical-json.ts";
-import { type Clock, isoTime, type Sleep } from "../kernel/clock.ts";
+import { type Clock, isoTime, type Sleep, Waker } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import {
@@ -15,10 +14,11 @@ import {
   readTerm,
 } from "./adopt.ts";
 import type { HubConnection } from "./connect.ts";
+import { keepWord, makeWord, nothingSaid, type Word } from "./make-word.ts";
 import { HUB_SCHEMA, shortText } from "./schema.ts";
-import { addRow, emptySum, placeOf, type SealedRow, type SharedRow, sealShared, sumText } from "./state-rows.ts";
+import type { SharedRow } from "./state-rows.ts";
 import { away, BEGIN, forked, MOVE, type RememberedTerm, rolledBack, withdraw } from "./state-words.ts";
-import { type StateStatement, signHubWith, type TermName } from "./statement.ts";
+import type { TermName } from "./statement.ts";
 
 type RowKey = Pick<SharedRow, "table" | "id">;
 
@@ -68,19 +68,16 @@ interface Waiting {
   tell(error: Denied | null): void;
 }
 
-/** One word: its text is said again as it is until it is known whether the hub has it. */
-interface Word {
-  readonly term: number;
-  readonly tick: number;
-  readonly text: string;
-  readonly values: readonly unknown[];
-  readonly rows: ReadonlyMap<string, SealedRow | null>;
-  readonly sum: Buffer;
+/** A word, and who waits for it. */
+interface Spoken extends Word {
   readonly waiting: readonly Waiting[];
 }
 
 const FINAL: readonly string[] = ["hub_rolled_back", "hub_forked"];
 const NOWHERE = { term: 0, tick: 0 };
+
+type Named = readonly [name: string, row: SharedRow | null];
+const nameOf = ({ table, id }: RowKey): string => `${table} ${id}`;
 
 /**
  * Keeps on the hub what another gateway needs in order to look after this one's operations: every intent of a side effect before
@@ -89,9 +86,8 @@ const NOWHERE = { term: 0, tick: 0 };
 export function startState(parts: StateParts): StateKeeper {
   const { gateway, hubId, vaultId, seal, clock, sleep } = parts;
   let at: RememberedTerm = NOWHERE;
-  let there = new Map<string, SealedRow>();
-  let sum = emptySum();
-  let doubt: Word | null = null;
+  const said = nothingSaid();
+  let doubt: Spoken | null = null;
   let queue: Waiting[] = [];
   const dirty = new Map<string, RowKey>();
   const watched = new Map<string, RowKey>();
@@ -102,61 +98,42 @@ export function startState(parts: StateParts): StateKeeper {
   let beside: Denied | null = null;
   let trouble: Denied | null = null;
   let closed = false;
-  let woken = new AbortController();
-  let hurried = new AbortController();
+  let woken = new Waker();
+  let hurried = new Waker();
   let current: HubConnection | null = null;
   const remembered = parts.recall();
 
-  const place = () => ({ hubId, vaultId, gateway, term: at.term });
-
-  function wordOf(
-    term: number,
-    tick: number,
-    rows: ReadonlyMap<string, SharedRow | null>,
-    waiting: readonly Waiting[],
-  ): Word {
-    const next = tick === 1 ? emptySum() : Buffer.from(sum);
-    const sealed = new Map<string, SealedRow | null>();
-    for (const [name, row] of rows) {
-      const before = tick === 1 ? undefined : there.get(name);
-      if (before !== undefined) addRow(seal, next, before);
-      const made = row === null ? null : sealShared(seal, { ...place(), term }, tick, row);
-      if (made !== null) addRow(seal, next, made);
-      if (row !== null && parts.isEndedElsewhere(row)) watched.set(name, row);
-      sealed.set(name, made);
-    }
-    const statement: StateStatement = {
-      ...{ format: "gw.hub-state/v1", hub_id: hubId, gateway, vault_id: vaultId, term, tick },
-      sum: sumText(seal, next),
-      written_at: isoTime(clock.wallMs()),
-    };
-    const { text, signature } = signHubWith(statement, parts.identity);
-    const packed = [...sealed].map(([name, row]) => ({ place: name, sealed: row?.sealed.toString("base64") ?? null }));
-    const values = [gateway, term, tick, text, signature, canonicalJson(packed)];
-    return { term, tick, text, values, rows: sealed, sum: next, waiting };
+  function wordOf(term: number, tick: number, all: readonly Named[], waiting: readonly Waiting[]): Spoken {
+    const rows = new Map<string, SharedRow | null>(all);
+    for (const row of waiting.flatMap((one) => one.rows)) rows.set(nameOf(row), row);
+    for (const [name, row] of rows) if (row !== null && parts.isEndedElsewhere(row)) watched.set(name, row);
+    const at = { hubId, vaultId, gateway, term };
+    const saying = { at, tick, seal, identity: parts.identity, writtenAt: isoTime(clock.wallMs()) };
+    return { ...makeWord(saying, tick === 1 ? nothingSaid() : said, rows), waiting };
   }
 
   /** The hub has it: from here on it is what this gateway said there. */
-  async function settle({ term, tick, rows, sum: next, waiting }: Word): Promise<void> {
-    if (tick === 1) there = new Map();
-    for (const [name, row] of rows) {
-      if (row === null) there.delete(name);
-      else there.set(name, row);
-    }
-    [at, sum, doubt, trouble] = [{ term, tick }, next, null, null];
-    await parts.remember(at);
-    for (const { tell } of waiting) tell(null);
+  function settle(word: Spoken): void {
+    keepWord(said, word);
+    [at, doubt, trouble] = [{ term: word.term, tick: word.tick }, null, null];
+    // Not waited for: whoever is told here writes down next what they are about to send, in the same transaction or a later one.
+    void parts.remember(at);
+    for (const { tell } of word.waiting) tell(null);
   }
 
-  async function say(connection: HubConnection, word: Word): Promise<void> {
+  async function say(connection: HubConnection, word: Spoken): Promise<void> {
     doubt = word;
-    if (await hasMoved(connection, word)) await settle(word);
+    if (await hasMoved(connection, word)) settle(word);
     else await agree(connection);
   }
 
   async function hasMoved(connection: HubConnection, { tick, values }: Word): Promise<boolean> {
     try {
-      const [row] = await connection.ask<{ moved: boolean }>(tick === 1 ? BEGIN : MOVE, values);
+      const [row] = await connection.ask<{ moved: boolean }>(
+        tick === 1 ? BEGIN : MOVE,
+        values,
+        tick === 1 ? null : "state",
+      );
       return row?.moved === true;
     } catch (error) {
       // A term that is there already may be this very word, whose answer was lost.
@@ -175,7 +152,7 @@ export function startState(parts: StateParts): StateKeeper {
     );
     const [term, tick] = [Number(head?.term ?? 0), Number(head?.tick ?? 0)];
     const known = at.term > 0 ? at : (remembered ?? NOWHERE);
-    if (doubt !== null && head?.statement === doubt.text) await settle(doubt);
+    if (doubt !== null && head?.statement === doubt.text) settle(doubt);
     else if (term < known.term || (term === known.term && tick < known.tick)) throw rolledBack(term, tick, known);
     else if (at.term > 0 && (term > at.term || tick > at.tick)) throw forked();
     if (head?.taken === true) {
@@ -194,26 +171,21 @@ export function startState(parts: StateParts): StateKeeper {
     if (doubt !== null) await say(connection, doubt);
   }
 
-  function beginning(term: number): Word {
+  function beginning(term: number): Spoken {
     if (!parts.isOpen()) throw away();
-    const waiting = queue.splice(0);
-    const rows = [...parts.all(), ...waiting.flatMap((one) => one.rows)];
+    const all = parts.all().map((row): Named => [nameOf(row), row]);
     dirty.clear();
-    return wordOf(term, 1, new Map(rows.map((row) => [placeOf(seal, row), row])), waiting);
+    return wordOf(term, 1, all, queue.splice(0));
   }
 
-  function nextWord(): Word | null {
+  function nextWord(): Spoken | null {
     if (!parts.isOpen() || (queue.length === 0 && dirty.size === 0)) return null;
-    const rows = new Map<string, SharedRow | null>();
-    for (const [name, key] of dirty) {
-      const row = parts.find(key);
-      if (row !== null || there.has(name)) rows.set(name, row);
-    }
+    const changed = [...dirty]
+      .map(([name, key]): Named => [name, parts.find(key)])
+      .filter(([name, row]) => row !== null || said.rows.has(name));
     dirty.clear();
     const waiting = queue.splice(0);
-    for (const row of waiting.flatMap((one) => one.rows)) rows.set(placeOf(seal, row), row);
-    if (rows.size === 0) return null;
-    return wordOf(at.term, at.tick + 1, rows, waiting);
+    return changed.length + waiting.length === 0 ? null : wordOf(at.term, at.tick + 1, changed, waiting);
   }
 
   function refuse(error: Denied): void {
@@ -225,8 +197,8 @@ export function startState(parts: StateParts): StateKeeper {
   }
 
   function touch(keys: readonly RowKey[]): void {
-    for (const { table, id } of keys) dirty.set(placeOf(seal, { table, id }), { table, id });
-    woken.abort();
+    for (const { table, id } of keys) dirty.set(nameOf({ table, id }), { table, id });
+    woken.wake();
   }
 
   function touchEnded(): void {
@@ -317,11 +289,11 @@ export function startState(parts: StateParts): StateKeeper {
 
   /** What nobody waits for goes along with what somebody waits for, if that comes soon: else it would make them wait. */
   function gather(): Promise<void> {
-    hurried = new AbortController();
-    return sleep.sleep(defaults.hubStateGatherMs, hurried.signal);
+    hurried = new Waker();
+    return sleep.sleep(defaults.hubStateGatherMs, hurried);
   }
 
-  async function work(connection: HubConnection, lost: AbortSignal): Promise<void> {
+  async function work(connection: HubConnection, lost: Waker): Promise<void> {
     await agree(connection);
     tellBeside(await bringHome(connection));
     [lookAgainMs] = [0];
@@ -338,8 +310,8 @@ export function startState(parts: StateParts): StateKeeper {
         continue;
       }
       await lookBeside(connection);
-      if (!woken.signal.aborted) await sleep.sleep(defaults.hubBeatMs, woken.signal);
-      woken = new AbortController();
+      if (!woken.aborted) await sleep.sleep(defaults.hubBeatMs, woken);
+      woken = new Waker();
     }
   }
 
@@ -348,13 +320,13 @@ export function startState(parts: StateParts): StateKeeper {
       let connection: HubConnection | null = null;
       try {
         connection = await parts.connect();
-        const lost = new AbortController();
+        const lost = new Waker();
         connection.onLost(() => {
-          lost.abort();
-          woken.abort();
+          lost.wake();
+          woken.wake();
         });
         current = connection;
-        await work(connection, lost.signal);
+        await work(connection, lost);
       } catch (error) {
         const next = error instanceof Denied ? error : new Denied("hub_unreachable", String(error).slice(0, 300));
         // What the database refuses may be a term that is gone: the next look tells.
@@ -378,20 +350,20 @@ export function startState(parts: StateParts): StateKeeper {
       if (closed) return Promise.reject(away());
       if (trouble !== null) return Promise.reject(trouble.code === "hub_refused" ? away() : trouble);
       return new Promise((resolve, reject) => {
-        const stop = new AbortController();
+        const stop = new Waker();
         const waiting: Waiting = {
           rows,
           tell(error) {
-            stop.abort();
+            stop.wake();
             if (error === null) resolve();
             else reject(error);
           },
         };
         queue.push(waiting);
-        woken.abort();
-        hurried.abort();
-        void sleep.sleep(defaults.hubWaitMs, stop.signal).then(() => {
-          if (stop.signal.aborted) return;
+        woken.wake();
+        hurried.wake();
+        void sleep.sleep(defaults.hubWaitMs, stop).then(() => {
+          if (stop.aborted) return;
           queue = queue.filter((one) => one !== waiting);
           touch(rows);
           reject(away());
@@ -410,11 +382,16 @@ export function startState(parts: StateParts): StateKeeper {
         await connection.close();
       }
     },
-    status: () => ({ term: at.term, rows: there.size, waiting: queue.length + dirty.size, trouble: trouble ?? beside }),
+    status: () => ({
+      term: at.term,
+      rows: said.rows.size,
+      waiting: queue.length + dirty.size,
+      trouble: trouble ?? beside,
+    }),
     close(then) {
       closed = true;
-      woken.abort();
-      hurried.abort();
+      woken.wake();
+      hurried.wake();
       refuse(away());
       void current?.close();
       if (then === "withdraw") void withdraw(parts).catch(() => undefined);

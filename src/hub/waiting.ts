@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import { rawPublicOf, takePrivateKey } from "../audit/keys/raw.ts";
-import type { Random, Sleep } from "../kernel/clock.ts";
+import { type Random, type Sleep, Waker } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { Secret } from "../kernel/secret.ts";
@@ -42,7 +42,7 @@ export function startWaiting(parts: WaitingParts): Waiting {
   const { hubId, gateway, vaultId } = parts;
   const answering = { hubId, gateway, key: parts.signing, unsaid: new Map() };
   let request = drawRequest(parts);
-  let woken = new AbortController();
+  let woken = new Waker();
   let closed = false;
 
   /** Said anew with each look, by the database's clock: whoever shows an old one is found by its time. */
@@ -122,20 +122,20 @@ export function startWaiting(parts: WaitingParts): Waiting {
       let connection: HubConnection | null = null;
       try {
         connection = await parts.connect();
-        connection.onLost(() => woken.abort());
+        connection.onLost(() => woken.wake());
         await parts.requireOwnPast(connection);
         await connection.listen((what) => {
-          if (isForGateway(what, gateway)) woken.abort();
+          if (isForGateway(what, gateway)) woken.wake();
         });
         for (failures = 0; !closed; ) {
-          if (woken.signal.aborted) woken = new AbortController();
+          if (woken.aborted) woken = new Waker();
           await ask(connection);
           parts.tell(null);
           await take(connection);
           if (closed) break;
           // Whoever tells all the time is not looked at all the time.
           await parts.sleep.sleep(defaults.hubAgainMs);
-          if (!closed) await parts.sleep.sleep(defaults.hubBeatMs, woken.signal);
+          if (!closed) await parts.sleep.sleep(defaults.hubBeatMs, woken);
         }
         await withdraw(connection, request.nonce);
       } catch (error) {
@@ -152,7 +152,7 @@ export function startWaiting(parts: WaitingParts): Waiting {
   return {
     close() {
       closed = true;
-      woken.abort();
+      woken.wake();
       return ended;
     },
   };

@@ -69,6 +69,14 @@ export interface FleetStand {
   close(): Promise<void>;
 }
 
+/** A question whose asker was cut off would stand before all that come later. */
+async function denyAll(home: Home): Promise<void> {
+  const { code, out } = await home.operator(["approvals", "--json"]);
+  const cards = code === 0 ? (JSON.parse(out) as readonly Members[]) : [];
+  for (const card of cards)
+    await home.operator(["deny", String(card["approval_id"]), "--reason", "nobody asks any more"]);
+}
+
 export async function makeFleet(programs: string, more: readonly string[] = []): Promise<FleetStand> {
   const [cluster, provider] = await Promise.all([makeCluster(programs, makeFolder()), startProvider()]);
   const way = await makePartition(cluster);
@@ -128,6 +136,10 @@ export async function makeFleet(programs: string, more: readonly string[] = []):
         .then((run) => {
           host.run = run;
         })
+        .catch(async (error: unknown) => {
+          await denyAll(host.home);
+          throw error;
+        })
         .finally(() => opening.delete(host));
     opening.set(host, made);
     return made;
@@ -148,7 +160,13 @@ export async function makeFleet(programs: string, more: readonly string[] = []):
   };
   const outcomeOf = ({ body }: Reply): string => String(body["outcome"] ?? body["code"]);
   const change = async (host: Host, id: string): Promise<Told> => {
-    const reply = await call(host.agent, host.run, "acme.thing.change", { id, name: `named ${id}` });
+    const first = await call(host.agent, host.run, "acme.thing.change", { id, name: `named ${id}` });
+    // An agent is kept waiting for half a minute at most, and asks again for what is not over by then.
+    const over = async (): Promise<Reply | false> => {
+      const now = await host.agent.ask("GET", String(first.body["status_path"]));
+      return now.status !== 202 && now;
+    };
+    const reply = first.status === 202 ? await until("it is told", over, 60_000) : first;
     return { id, as: outcomeOf(reply), text: reply.text };
   };
   const stand: FleetStand = {

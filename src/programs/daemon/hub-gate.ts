@@ -2,7 +2,7 @@ import { amountOf, describeFleetLimit, type FleetLimit } from "../../conventions
 import type { HubGate } from "../../gateway/ports.ts";
 import type { LimitKeeper } from "../../hub/limits.ts";
 import type { Shipper } from "../../hub/ship.ts";
-import type { Sleep } from "../../kernel/clock.ts";
+import { type Sleep, Waker } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { HubRules } from "../../vault/policy/policy.ts";
@@ -29,12 +29,12 @@ export function createHubGate({ log, sleep, rules, shipper, limits }: GateParts)
 
   /** Undefined for not yet. */
   async function reach(frame: number): Promise<boolean | undefined> {
-    const stop = new AbortController();
-    const late = sleep.sleep(defaults.hubWaitMs, stop.signal).then(() => undefined);
+    const stop = new Waker();
+    const late = sleep.sleep(defaults.hubWaitMs, stop).then(() => undefined);
     try {
       return await Promise.race([shipper()?.reach(frame) ?? Promise.resolve(false), late]);
     } finally {
-      stop.abort();
+      stop.wake();
     }
   }
 

@@ -269,11 +269,11 @@ export function createHubLink(parts: LinkParts): HubLink {
   return {
     watch: (audit) => ({
       ...audit,
-      append: async (events) => {
-        const receipt = await audit.append(events);
-        shipper?.wake();
-        return receipt;
-      },
+      append: (events) =>
+        audit.append(events).then((receipt) => {
+          shipper?.wake();
+          return receipt;
+        }),
     }),
     async adjust() {
       const { compartment } = state;

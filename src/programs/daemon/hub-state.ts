@@ -145,7 +145,12 @@ export function shareStore(store: StateStore, { shares, keeper, worker, guard }:
   return {
     ...store,
     async commit(rows, durability) {
-      const ever = shares() ? rows.filter((row) => isEver(row) && !isRead(row)) : [];
+      if (!shares()) {
+        // What was known of those under way is of no use: their ends would be looked for once, where nothing is.
+        reads.clear();
+        return store.commit(rows, durability);
+      }
+      const ever = rows.filter((row) => isEver(row) && !isRead(row));
       // What must survive a power cut is the intent of a side effect.
       const first = durability === "power" ? ever.filter((row) => isShared(row, worker)) : [];
       const there = first.length > 0 ? requireKeeper() : null;

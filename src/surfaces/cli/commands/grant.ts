@@ -79,7 +79,7 @@ export function addGrantCommands(program: Command, deps: CliDeps): void {
 type Elsewhere = HubOption & { readonly despite?: readonly string[] };
 
 function elsewhere(command: Command): Command {
-  return addHubOption(command).option(
+  return addHubOption(command, "--despite").option(
     "--despite <GATEWAY>",
     "with --hub: do not believe this one which files it follows (repeatable)",
     many,

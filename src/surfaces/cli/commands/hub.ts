@@ -93,8 +93,18 @@ export interface HubOption extends HubLoginOptions {
   readonly hub?: string;
 }
 
-export function addHubOption(command: Command): Command {
-  return withHubLogin(command.option("--hub <URL>", "by way of a hub, for gateways elsewhere of this home's vault"));
+/** `only` are further options of the command that say nothing without a hub: they are refused then, and not ignored. */
+export function addHubOption(command: Command, ...only: readonly string[]): Command {
+  const needing = ["--hub-password-file", "--hub-ca", ...only];
+  return withHubLogin(
+    command.option("--hub <URL>", "by way of a hub, for gateways elsewhere of this home's vault"),
+  ).hook("preAction", (_, acting) => {
+    if (acting.getOptionValue("hub") !== undefined) return;
+    const idle = acting.options.find(
+      (option) => needing.includes(option.long ?? "") && acting.getOptionValue(option.attributeName()) !== undefined,
+    );
+    if (idle !== undefined) acting.error(`error: ${idle.long} goes with --hub URL, and that is missing`);
+  });
 }
 
 export function isOnHub<Options extends HubOption>(options: Options): options is Options & { readonly hub: string } {

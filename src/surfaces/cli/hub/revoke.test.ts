@@ -81,7 +81,7 @@ async function revoke(...hosts: readonly Host[]): Promise<string | null> {
       const [, table = ""] = /gw_hub\.(\w+)/.exec(text) ?? [];
       return answers[table]?.(values) ?? assert.fail(text);
     },
-    listen: async () => undefined,
+    listen: async () => () => undefined,
   };
   let nowMs = 0;
   const clock = { bootMs: () => nowMs, wallMs: () => 0 };

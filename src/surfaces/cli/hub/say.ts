@@ -61,19 +61,24 @@ export async function sayEach(
   const asked = said.map((one) => ({ ...one, id: `hst_${random.bytes(16).toString("hex")}` }));
   if (asked.length === 0) throw new Denied("not_found", "No gateway of this vault is on this hub. Nothing was sent.");
   let looked = new AbortController();
-  await connection.listen(() => looked.abort());
-  for (const { gateway, id, body } of asked) {
-    await connection.ask(
-      `with put as (insert into ${HUB_SCHEMA}.statements (id, gateway, body, kind) values ($1, $2, $3, $4)) select pg_notify('${HUB_CHANNEL}', $5)`,
-      [id, gateway, body, kind, statementFor(gateway)],
-    );
-  }
-  for (const stopAt = clock.bootMs() + defaults.hubAnswerMs; ; ) {
-    looked = new AbortController();
-    const answers = await readAnswers(connection, asked);
-    const answered = asked.map((one) => ({ ...one, answer: answers.find(({ id }) => id === one.id) ?? null }));
-    if (answers.length === asked.length || enough(answered) || clock.bootMs() >= stopAt) return answered;
-    await sleep.sleep(defaults.hubAgainMs, looked.signal);
+  // A live screen says many things over one connection.
+  const unhear = await connection.listen(() => looked.abort());
+  try {
+    for (const { gateway, id, body } of asked) {
+      await connection.ask(
+        `with put as (insert into ${HUB_SCHEMA}.statements (id, gateway, body, kind) values ($1, $2, $3, $4)) select pg_notify('${HUB_CHANNEL}', $5)`,
+        [id, gateway, body, kind, statementFor(gateway)],
+      );
+    }
+    for (const stopAt = clock.bootMs() + defaults.hubAnswerMs; ; ) {
+      looked = new AbortController();
+      const answers = await readAnswers(connection, asked);
+      const answered = asked.map((one) => ({ ...one, answer: answers.find(({ id }) => id === one.id) ?? null }));
+      if (answers.length === asked.length || enough(answered) || clock.bootMs() >= stopAt) return answered;
+      await sleep.sleep(defaults.hubAgainMs, looked.signal);
+    }
+  } finally {
+    unhear();
   }
 }
 
