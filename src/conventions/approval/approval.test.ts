@@ -3,9 +3,19 @@ import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Denied } from "../../kernel/failure.ts";
+import { type Assertion, challengeFor } from "../passkey/assertion.ts";
+import { TestAuthenticator } from "../passkey/testing/authenticator.ts";
 import { type Card, digestCard } from "./card.ts";
-import { type DecisionStatement, requireSameCard, signStatement, verifyStatement } from "./decision.ts";
+import {
+  type DecisionStatement,
+  requireSameCard,
+  signStatement,
+  statementBytes,
+  verifyHand,
+  verifyStatement,
+} from "./decision.ts";
 import { addCoolDown, type CardPlace, coolDownKey, isCoolingDown, mayOpen, mayWait, pickNext } from "./queue.ts";
+import { readReason, reasonOf } from "./reason.ts";
 import { renderCard } from "./render.ts";
 import { type ApprovalState, type ApprovalTrigger, codeOfState, stepApproval } from "./state.ts";
 import { call, cardOf } from "./testing/card.ts";
@@ -95,6 +105,21 @@ test("a decision without, with a wrong or with a borrowed signature is refused",
   for (const [name, attempt] of refused) assert.throws(attempt, denies("signature_invalid"), name);
 });
 
+test("a hand is the hand of whoever signs, and answers for this decision alone", () => {
+  const authenticator = new TestAuthenticator();
+  const passkey = authenticator.enrol({ name: "ada", keyId: "k1", privateKey: operator.privateKey }, "v1");
+  const answerTo = (said: DecisionStatement) => authenticator.answer(challengeFor(statementBytes(said)));
+  const look = (said: DecisionStatement, assertion: Assertion, counter = 0) =>
+    verifyHand({ statement: said }, assertion, [passkey], () => counter);
+  assert.deepEqual(look(statement, answerTo(statement)), { passkey, counter: 1 });
+  const bob = { ...statement, operator: "bob", operator_key_id: "k2" };
+  assert.throws(() => look(bob, answerTo(bob)), denies("passkey_refused"), "somebody else's");
+  const other = { ...answerTo(statement), credential_id: "other" };
+  assert.throws(() => look(statement, other), denies("passkey_refused"), "one that nobody enrolled");
+  assert.throws(() => look(statement, answerTo({ ...statement, decision: "deny" })), denies("passkey_refused"));
+  assert.throws(() => look(statement, answerTo(statement), 100), denies("passkey_cloned"));
+});
+
 test("a final state is final, and a decision needs a signature", () => {
   const states: ApprovalState[] = ["pending", "approved", "denied", "expired", "withdrawn"];
   const triggers: ApprovalTrigger[] = ["operator_approved", "operator_denied", "time_passed", "withdrawn"];
@@ -106,7 +131,11 @@ test("a final state is final, and a decision needs a signature", () => {
   }
   assert.equal(stepApproval("pending", "operator_approved", "observation"), null);
   assert.equal(stepApproval("pending", "operator_approved", "signature"), "approved");
+  assert.equal(stepApproval("pending", "operator_denied", "observation"), null);
+  assert.equal(stepApproval("pending", "operator_denied", "signature"), "denied");
+  assert.equal(stepApproval("pending", "time_passed", "signature"), null);
   assert.equal(stepApproval("pending", "time_passed", "observation"), "expired");
+  assert.equal(stepApproval("pending", "withdrawn", "observation"), "withdrawn");
   assert.deepEqual(
     ["denied", "expired", "withdrawn"].map((state) => codeOfState(state as "denied")),
     ["approval_denied", "approval_expired", "approval_withdrawn"],
@@ -122,6 +151,7 @@ test("one open card per caller, three per uid", () => {
   assert.equal(mayOpen([place("a"), place("b"), place("c")], place("d"), limits), false);
   assert.equal(mayOpen([place("a"), place("b"), place("c")], place("d", 2000), limits), true);
   assert.equal(mayWait([place("a"), place("a"), place("a"), place("a")], place("b"), limits), false);
+  assert.equal(mayWait([place("a"), place("a"), place("a"), place("a", 2000)], place("b"), limits), true);
 });
 
 test("the line moves in order and never opens more than the limits allow", () => {
@@ -150,7 +180,17 @@ test("a denied digest cools down", () => {
   let many = cooling;
   for (let index = 0; index < 20; index++)
     many = addCoolDown(many, `k${index}`, { untilBootMs: 60_000, budget: null }, 0, 8);
-  assert.equal(many.size, 8);
+  assert.deepEqual([...many.keys()], ["k12", "k13", "k14", "k15", "k16", "k17", "k18", "k19"], "the oldest went first");
+  const later = addCoolDown(cooling, "k", { untilBootMs: 90_000, budget: null }, 60_000, 8);
+  assert.deepEqual([...later.keys()], ["k"], "what has cooled down is dropped");
+  const again = addCoolDown(cooling, key, { untilBootMs: 90_000, budget: null }, 59_999, 8);
+  assert.deepEqual([...again], [[key, { untilBootMs: 90_000, budget: null }]]);
+});
+
+test("the words on a card lead back to their reason, and any others to none that a grant covers", () => {
+  for (const kind of ["each_use_credential", "previewless", "purchase", "plan"] as const)
+    assert.equal(readReason(reasonOf(kind).words), kind);
+  assert.equal(readReason("it carries out a plan of mine"), "other");
 });
 
 const budget = { attempts: 40, side_effects: 5, duration_seconds: 600, spend_cents: 100 };
@@ -163,7 +203,16 @@ test("what was denied cools down with any budget but a markedly smaller one", ()
   assert.equal(cools({ attempts: 41 }), true, "a larger one");
   assert.equal(cools({ attempts: 39 }), true, "shaving off a little does not count");
   assert.equal(cools({ attempts: 20 }), false, "half of one ceiling");
+  assert.equal(cools({ attempts: 21 }), true, "a little more than half");
   assert.equal(cools({ spend_cents: 0 }), false);
+  const nothing = { attempts: 0, side_effects: 0, duration_seconds: 0, spend_cents: 0 };
+  const none = addCoolDown(new Map(), "k", { untilBootMs: 1, budget: nothing }, 0, 8);
+  assert.equal(isCoolingDown(none, "k", nothing, 0), true, "nothing cannot become less");
+  for (const [was, is] of [
+    [budget, null],
+    [null, budget],
+  ] as const)
+    assert.equal(isCoolingDown(addCoolDown(new Map(), "k", { untilBootMs: 1, budget: was }, 0, 8), "k", is, 0), true);
   assert.equal(cools({ attempts: 10, duration_seconds: 601 }), true, "smaller here and larger there");
 });
 

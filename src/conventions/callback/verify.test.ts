@@ -146,6 +146,24 @@ test("standard_webhooks: the specification's own example verifies as it was sign
   assert.equal(check({}, undefined, 1_614_265_029), "too_old");
 });
 
+test("what is signed well has a name, and no part of it is longer than it may be", () => {
+  const named = (id: string) => verifyWebhook(mac, signWebhook(KEY, id, NOW_S, "{}"), Buffer.from("{}"), NOW_S, 300);
+  assert.deepEqual(["", "x", "x".repeat(256), "x".repeat(257)].map(named), [
+    "signature_invalid",
+    "verified",
+    "verified",
+    "signature_invalid",
+  ]);
+  const padded = (length: number) => {
+    const head = signWebhook(KEY, "evt_1", NOW_S, "{}");
+    return verifyWebhook(mac, { ...head, signature: head.signature.padEnd(length) }, Buffer.from("{}"), NOW_S, 300);
+  };
+  assert.deepEqual([padded(1_024), padded(1_025)], ["verified", "signature_invalid"]);
+  const [name = "", value = ""] = signed({ kind: "stripe" }, Buffer.from("{}"));
+  const long = (length: number) => verify({ kind: "stripe" }, [name, value.padEnd(length)], Buffer.from("{}"));
+  assert.deepEqual([long(1_024), long(1_025)], ["verified", "signature_invalid"]);
+});
+
 test("a header counts when it came exactly once, in any letters", () => {
   assert.equal(fieldOf(["A", "1", "b", "2"], "B"), "2");
   assert.equal(fieldOf(["A", "1", "a", "1"], "a"), null);

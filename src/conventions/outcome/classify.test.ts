@@ -44,8 +44,32 @@ test("a status that decides nothing leaves a write unknown", () => {
   }
 });
 
+test("a redirect that leads nowhere is no proof that a write did not happen", () => {
+  for (const status of [100, 199, 300, 303, 304, 307, 399]) {
+    assert.equal(classifyObservation(answered(status), true, "http").kind, "unknown", `${status}`);
+    assert.equal(classifyObservation(answered(status), false, "http").kind, "error", `${status}`);
+  }
+});
+
+test("whatever 2xx there is, but 202, is a receipt", () => {
+  for (const status of [200, 201, 203, 204, 207, 299])
+    assert.equal(classifyObservation(answered(status), true, "http").kind, "success", `${status}`);
+});
+
+test("a host's last frame says that it refused, or how the operation ended, and its status is no HTTP status", () => {
+  const says = (status: number, headers: Record<string, string> = {}) => {
+    const verdict = classifyObservation(answered(status, headers), true, "ssh");
+    return [verdict.kind, "reason" in verdict ? verdict.reason : null];
+  };
+  assert.deepEqual(says(0), ["success", null]);
+  assert.deepEqual(says(1), ["error", "exit_1"]);
+  assert.deepEqual(says(200), ["error", "exit_200"]);
+  assert.deepEqual(says(0, { frame: "refused", code: "already_done" }), ["error", "already_done"]);
+  assert.deepEqual(says(0, { frame: "refused" }), ["error", "refused"]);
+});
+
 test("a rejection is a confirmed failure of a write", () => {
-  for (const status of [400, 401, 403, 404, 409, 412, 422, 429]) {
+  for (const status of [400, 401, 403, 404, 409, 412, 422, 429, 499]) {
     assert.equal(classifyObservation(answered(status), true, "http").kind, "error", `${status}`);
   }
 });
@@ -53,7 +77,10 @@ test("a rejection is a confirmed failure of a write", () => {
 test("a redirect is left to the redirect rule", () => {
   const verdict = classifyObservation(answered(307, { location: "/x" }), true, "http");
   assert.deepEqual(verdict.kind === "redirect" && verdict.location, "/x");
-  assert.equal(classifyObservation(answered(304), false, "http").kind, "error");
+  for (const status of [300, 399])
+    assert.equal(classifyObservation(answered(status, { location: "/x" }), true, "http").kind, "redirect");
+  for (const status of [299, 304, 400])
+    assert.notEqual(classifyObservation(answered(status, { location: "/x" }), true, "http").kind, "redirect");
 });
 
 test("no observation without an answer is ever a success", () => {
@@ -89,6 +116,20 @@ test("an idempotent write needs its token and is tried twice", () => {
   assert.deepEqual(decideRetry({ ...write, token: false }), { kind: "stop", why: "no_token" });
   assert.deepEqual(decideRetry({ ...write, attempt: 2 }), { kind: "stop", why: "attempts_used" });
   assert.deepEqual(decideRetry({ ...write, observation: answered(502) }), { kind: "stop", why: "not_retryable" });
+});
+
+test("a write without a token is sent once, whatever the answer", () => {
+  const write = { ...ask, retryClass: "non_idempotent_write" as const };
+  for (const observation of [answered(408), answered(429), answered(503), refused])
+    assert.equal(decideRetry({ ...write, observation }).kind, "stop");
+});
+
+test("what never left is tried again where a connection was tried or a name had no answer, and not where we refused it", () => {
+  assert.deepEqual(decideRetry({ ...ask, observation: refused }), { kind: "retry", waitMs: 2_000 });
+  const before: NeverSent = { ...refused, connected: false, reason: "name_not_resolved" };
+  assert.equal(decideRetry({ ...ask, observation: before }).kind, "retry");
+  for (const reason of ["address_refused", "credential_refused", "hub_unreachable", "aborted"] as const)
+    assert.equal(decideRetry({ ...ask, observation: { ...before, reason } }).kind, "stop", reason);
 });
 
 test("an unknown outcome of a write is never retried", () => {
@@ -131,6 +172,11 @@ test("Retry-After is a number of seconds or an HTTP date, between one second and
   ]) {
     assert.equal(waitFor(text), 30_000, text);
   }
+  for (const text of ["Sun, 00 Nov 2026 12:00:30 GMT", "Sun, 31 Nov 2026 12:00:30 GMT", "Sun Nov 31 12:00:30 2026"])
+    assert.equal(waitFor(text), null, text);
+  // Two digits of a year reach from 1970 to 2069.
+  assert.equal(waitFor("Monday, 01-Jan-70 00:00:00 GMT"), 1_000);
+  assert.equal(waitFor("Tuesday, 31-Dec-69 23:59:59 GMT"), 86_400_000);
   assert.equal(waitFor("0"), 1_000);
   assert.equal(waitFor("Wed, 21 Oct 2015 07:28:00 GMT"), 1_000);
   assert.equal(waitFor("999999"), 86_400_000);
@@ -157,5 +203,12 @@ test("the observation record names kind, reason and time", () => {
     detail: "no answer in 2 s",
     elapsed_ms: 2_000,
   });
+  assert.deepEqual(observationRecord({ ...refused, elapsedMs: 1.4 }), {
+    kind: "never_sent",
+    reason: "connect_refused",
+    detail: "",
+    elapsed_ms: 1,
+  });
+  assert.equal(observationRecord({ ...answered(200), withheld: "credential_echoed" }).reason, "credential_echoed");
   assert.equal(observationRecord(answered(200)).reason, null);
 });

@@ -53,4 +53,10 @@ test("the receipt may tell under which name the provider keeps a value", () => {
     false,
     "a common word tells nothing",
   );
+  for (const [word, tells] of [
+    ["1234567", false],
+    ["12345678", true],
+  ] as const)
+    assert.equal(showsExpected({ flag: word }, {}, { state: word }, { state: word }), tells, word);
+  assert.equal(showsExpected({ release }, {}, { release_id: release }, { release_id: "sha256:other00000" }), false);
 });

@@ -99,6 +99,23 @@ describe("any embedding of a secret is found", () => {
     );
   });
 
+  test("with the first and the last character of each length of UTF-8, as they stand and as JSON escapes", () => {
+    for (const char of [
+      "\x7f",
+      "\x80",
+      "\u07ff",
+      "\u0800",
+      "\uffff",
+      "\u{10000}",
+      "\u{103ff}",
+      "\u{10fc00}",
+      "\u{10ffff}",
+    ]) {
+      const token = `tok-${char}-1`;
+      for (const mixed of [[0], [2]]) assert.ok(found(screen(token, `"${jsonEncode(token, mixed)}"`)), token);
+    }
+  });
+
   test("inside JSON strings, with any mix of escapes, one level or two", () => {
     fc.assert(
       fc.property(tokens, closed, choices, fc.boolean(), (token, frame, mixed, twice) => {

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonValue } from "../../kernel/json.ts";
+import { WrittenJson } from "../outcome/result.ts";
 import { hideProvidersPlan } from "./hide-plan.ts";
 
-const answerOf = (body: JsonValue) => ({
+const answerOf = (body: JsonValue | WrittenJson) => ({
   status: 200,
   headers: { location: "/v1/plans/p%2F1", etag: "7" },
   body,
@@ -24,6 +25,12 @@ test("the provider's name of a plan stands nowhere in what an agent gets: as a v
     plan_token: "plan_ours",
     links: ["/v1/plans/plan_ours/execute", { plan_ours: "use plan_ours", count: 3, none: null, yes: true }],
   });
+});
+
+test("it stands nowhere in a large answer either, which is held as text", () => {
+  const body = new WrittenJson({ plan_id: "p/1", links: ["/v1/plans/p%2F1/execute"] });
+  const { body: shown } = hideProvidersPlan(answerOf(body), "plan_ours");
+  assert.deepEqual(shown, { plan_id: "plan_ours", links: ["/v1/plans/plan_ours/execute"] });
 });
 
 test("an answer that names no plan stays as it is", () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { defaults } from "../../kernel/defaults.ts";
 import { type PreviewReading, readPreview } from "./read-preview.ts";
 
 const effect = {
@@ -88,7 +89,62 @@ test("a total smaller than its sample, an unknown relation and a missing cause a
 });
 
 test("a list that nobody could read on a card is refused", () => {
-  assert.equal(read({ effects: Array.from({ length: 501 }, () => effect) }).kind, "not_a_preview");
+  const many = (length: number) => Array.from({ length }, () => effect);
+  const most = defaults.previewEntries;
+  assert.equal(previewOf(read({ effects: many(most) })).effects[0]?.total, most);
+  assert.equal(read({ effects: many(most + 1) }).kind, "not_a_preview");
+  const group = (length: number) => ({ effects: [{ relation: "direct", total: length, sample: many(length) }] });
+  assert.equal(previewOf(read(group(most))).effects[0]?.sample.length, most);
+  assert.equal(read(group(most + 1)).kind, "not_a_preview");
+});
+
+test("what is of another kind than it has to be is not readable, in any member", () => {
+  for (const change of [
+    { plan_id: 7 },
+    { expires_at: 7 },
+    { request_digest: {} },
+    { validation: {} },
+    { validation: ["held"] },
+    { validation: [{ severity: "warning", code: "" }] },
+    { validation: [{ severity: "warning", code: "c", repair: 7 }] },
+    { read_revisions: "r7" },
+    { read_revisions: [{ resource: "", revision: "r7" }] },
+    { effects: [7] },
+    { effects: [{ ...effect, resource: 7 }] },
+    { effects: [{ ...effect, compensating_action: 7 }] },
+    { effects: [{ relation: "direct", total: "1", sample: [effect] }] },
+    { effects: [{ relation: "direct", total: 1.5, sample: [effect] }] },
+    { effects: [{ relation: "direct", total: 2 ** 53, sample: [effect] }] },
+    { effects: [{ relation: "direct", total: 1, sample: [effect], next_cursor: 7 }] },
+    { assumptions: [{ assumed: "later" }] },
+    { assumptions: [null] },
+  ])
+    assert.equal(read(change).kind, "not_a_preview", JSON.stringify(change));
+});
+
+test("what a provider left out is left out, and nothing that it did not say counts as said", () => {
+  const bare = previewOf(readPreview(200, Buffer.from('{"mode":"preview","executable":true,"plan_id":""}')));
+  assert.deepEqual(bare, {
+    ...{ mode: "preview", executable: false, validation: [], plan_id: null, expires_at: null, request_digest: "" },
+    ...{ read_revisions: [], effects: [], assumptions: [] },
+  });
+  for (const executable of ["true", 1, null]) assert.equal(previewOf(read({ executable })).executable, false);
+  const [finding] = previewOf(
+    read({ validation: [{ severity: "notice", code: "c", blocks_execution: false }] }),
+  ).validation;
+  assert.deepEqual(finding, {
+    ...{ severity: "error", code: "c", path: "", message: "", blocks_execution: true, repair: null },
+  });
+  const [assumed] = previewOf(read({ assumptions: [{ dependency: "mail", may_proceed_without: "yes" }] })).assumptions;
+  assert.deepEqual(assumed, { dependency: "mail", assumed: "", may_proceed_without: false });
+  const sparse = { resource: "r", cause: "request" };
+  assert.deepEqual(
+    previewOf(read({ effects: [sparse, { ...sparse, compensating_action: "undo" }] })).effects[0]?.sample,
+    [
+      { ...sparse, revision: null, previous: null, proposed: null },
+      { ...sparse, revision: null, previous: null, proposed: null, compensating_action: "undo" },
+    ],
+  );
 });
 
 test("no JSON of any shape makes the reader throw, and nothing but mode: preview passes", () => {

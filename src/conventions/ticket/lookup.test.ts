@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
 import { readLookup, type TicketService } from "./lookup.ts";
@@ -52,9 +53,11 @@ test("a state that policy does not count as open refuses, and one that cannot be
   for (const name of ["Closed", "in progress", "In Progress "]) {
     assert.equal(code(service, { ...answer, fields: { status: { name } } }), "ticket_not_open");
   }
-  for (const name of ["", 1, null, ["In Progress"], "x".repeat(300)]) {
+  const long = "x".repeat(defaults.ticketStateCharacters);
+  for (const name of ["", 1, null, ["In Progress"], `${long}x`]) {
     assert.equal(code(service, { ...answer, fields: { status: { name } } }), "ticket_unconfirmed");
   }
+  assert.equal(code({ ...service, openStates: [long] }, { ...answer, fields: { status: { name: long } } }), long);
 });
 
 test("where the service limits targets and operations, both cover the call exactly", () => {
@@ -74,6 +77,19 @@ test("where the service limits targets and operations, both cover the call exact
   for (const body of [answer, scope(target, [wanted.operation]), scope([1], [wanted.operation]), scope([target], {})]) {
     assert.equal(code(scoped, body), "ticket_unconfirmed");
   }
+});
+
+test("what a service lists is as long as it may be", () => {
+  const listed = (count: number, characters: number) =>
+    code(
+      scoped,
+      scope([wanted.location, ...Array.from({ length: count - 1 }, () => "x".repeat(characters))], [wanted.operation]),
+    );
+  const [most, longest] = [defaults.ticketEntries, defaults.ticketEntryCharacters];
+  assert.deepEqual(
+    [listed(most, longest), listed(most + 1, longest), listed(most, longest + 1)],
+    ["In Progress", "ticket_unconfirmed", "ticket_unconfirmed"],
+  );
 });
 
 test("whatever a service answers gives an open state of exactly this ticket or one of three refusals", () => {

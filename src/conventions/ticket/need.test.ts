@@ -37,6 +37,9 @@ test("an SSH call is named by user, host and port, with its arguments", () => {
 test("an argument that does not fit a target is left to the card's digest, the others stay pinned", () => {
   const found = needOf("acme.a", { location: LOCATION, arguments: { a: "1", long: "x".repeat(3_000), z: "2" } });
   assert.equal(found?.target, `${LOCATION}?a=1&z=2`);
+  const longest = "x".repeat(defaults.ticketEntryCharacters - `${LOCATION}?a=`.length);
+  const pinned = (a: string) => needOf("acme.a", { location: LOCATION, arguments: { a } })?.target;
+  assert.deepEqual([pinned(longest), pinned(`${longest}x`)], [`${LOCATION}?a=${longest}`, LOCATION]);
 });
 
 test("a place that cannot be a target cannot be assigned", () => {
@@ -67,6 +70,7 @@ test("a context for exactly what is missing is taken, and one for more, less or 
     { targets: [LOCATION] },
     { targets: [need.target, `${LOCATION}?role=owner`] },
     { targets: [`${LOCATION}?role=owner`] },
+    { operations: ["acme.role.apply", "acme.role.remove"], targets: [need.target, `${LOCATION}?role=owner`] },
   ]) {
     assert.throws(
       () => requireExactly(composeContext({ ...assignment, ...change }, run, "ada", NOW), need),
@@ -79,6 +83,12 @@ test("an assignment becomes a context that never outlives the run, and an emerge
   const plain = composeContext(assignment, run, "ada", NOW);
   assert.equal(plain.expires_at, "2030-01-01T00:10:00.000Z");
   assert.deepEqual(readContext(plain as never), plain);
+  assert.deepEqual(
+    [plain.issued_at, plain.observed_state, plain.issuer, plain.issued_for_run],
+    ["2030-01-01T00:00:00.000Z", "assigned by the operator", "ada", "run_1"],
+  );
+  const short = composeContext({ ...assignment, lastsMs: 1_000, state: "open" }, run, "ada", NOW);
+  assert.deepEqual([short.expires_at, short.observed_state], ["2030-01-01T00:00:01.000Z", "open"]);
   const emergency = { reason: "down", normal_ticket_opened_at: null };
   const urgent = composeContext({ ...assignment, ref: null, emergency }, run, "ada", NOW);
   assert.deepEqual(

@@ -149,18 +149,34 @@ describe("a signed work context", () => {
           (_one, index) => `https://a.example/${index}`,
         ),
       },
+      { ...good, observed_state: "x".repeat(501) },
       { ...good, allowed_operations: "acme.membership.apply" },
       { ...good, expires_at: "tomorrow" },
       { ...good, expires_at: "2030-13-45T00:00:00Z" },
       { ...good, expires_at: 1_893_456_000 },
+      { ...good, issued_at: "2030-13-45T00:00:00Z" },
+      { ...good, emergency: { reason: "down", normal_ticket_opened_at: "2030-13-45T00:00:00Z" } },
       { ...good, emergency: { reason: "", normal_ticket_opened_at: null } },
       { ...good, batch: { change_execution_id: "c1", manifest_digest: "md5:1" } },
     ]) {
       await assert.rejects(verifyContext(forge(HEADER, payload), issuers), denies("ticket_invalid"));
       await assert.rejects(signContext(payload as unknown as WorkContext, signer), denies("ticket_invalid"));
     }
+    await signContext(contextOf({ observed_state: "x".repeat(500) }), signer);
     const doubled = JSON.stringify(good).replace("{", '{"ticket_ref":"jira:X-1",');
     await assert.rejects(verifyContext(forge(HEADER, doubled), issuers), denies("ticket_signature_invalid"));
+  });
+
+  test("is as long as it may be, however well it is signed", async () => {
+    const long = (count: number) =>
+      signContext(
+        contextOf({
+          allowed_targets: Array.from({ length: count }, (_, at) => `${TARGET}&z=${at}${"x".repeat(1_900)}`),
+        }),
+        signer,
+      );
+    await verifyContext(await long(10), issuers);
+    await assert.rejects(verifyContext(await long(20), issuers), denies("ticket_signature_invalid"));
   });
 
   test("declares an emergency only by an operator's hand", async () => {
@@ -185,6 +201,7 @@ describe("a context bound to its run", () => {
     await assert.rejects(evidenceOf({ expires_at: "2030-01-01T00:00:00Z" }), denies("ticket_expired"));
     await assert.rejects(evidenceOf({ expires_at: "2030-01-01T01:00:00.001Z" }), denies("ticket_outlives_run"));
     await evidenceOf({ expires_at: run.deadlineAt });
+    assert.equal((await evidenceOf({ expires_at: "2030-01-01T00:00:00.001Z" })).expiresBootMs, 5_001);
   });
 
   test("has the digest of its scope: order does not matter, every other difference does", () => {
@@ -249,6 +266,7 @@ describe("targets and operations are matched exactly", () => {
     assert.throws(() => requireCovered(evidence, { ...call, runId: "run_2" }, at), denies("ticket_wrong_run"));
     const over = { ...at, bootMs: evidence.expiresBootMs };
     assert.throws(() => requireCovered(evidence, call, over), denies("ticket_expired"));
+    assert.equal(requireCovered(evidence, call, { ...at, bootMs: evidence.expiresBootMs - 1 }), evidence);
     const gone = { ...at, isIssuer: () => false };
     assert.throws(() => requireCovered(evidence, call, gone), denies("ticket_signature_invalid"));
   });
@@ -279,6 +297,8 @@ describe("targets and operations are matched exactly", () => {
       "ssh://gw@a.example",
       "ssh://gw:pw@a.example:22",
       "ssh://gw@a.example:22/path",
+      "ssh://gw@a.example:22/p",
+      "https://:pw@a.example/",
     ]) {
       assert.throws(() => readTarget(text), denies("ticket_invalid"), text);
     }

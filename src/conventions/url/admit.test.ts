@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { admitUrl, troubleWithPrefix, type UrlAllowance } from "./admit.ts";
 import { readOrigin } from "./origin.ts";
@@ -58,6 +59,7 @@ describe("a full URL is taken only beneath an allowed origin and path prefix", (
     "https://files.acme.example/reports/\r\nHost:x",
     "https://files.acme.example/réports/x",
     "https://user@files.acme.example/reports/x",
+    "https://:pass@files.acme.example/reports/x",
     "https://files.acme.example@evil.example/reports/x",
     "https://files.acme.example.evil.example/reports/x",
     "https://files.acme.example:443/reports/x",
@@ -66,11 +68,23 @@ describe("a full URL is taken only beneath an allowed origin and path prefix", (
     "https://files.acme.example./reports/x",
     "javascript:alert(1)",
     "data:text/plain,x",
-    `https://files.acme.example/reports/${"a".repeat(9000)}`,
   ];
   for (const url of refused) {
     test(`${JSON.stringify(url.slice(0, 70))} is refused`, () => assert.equal(admits(url), false));
   }
+
+  test("a URL is as long as a URL may be", () => {
+    const longest = "https://files.acme.example/reports/".padEnd(defaults.urlCharacters, "a");
+    assert.deepEqual([admits(longest), admits(`${longest}a`)], [true, false]);
+  });
+
+  test("a prefix that is the root admits the root", () => {
+    const root = [{ origin: files, pathPrefix: "/", query: false }];
+    assert.deepEqual(
+      [admits(`${files}/`, root), admits(`${files}/a/`, root), admits(`${files}//`, root)],
+      [true, true, false],
+    );
+  });
 
   test("an empty allow-list admits nothing", () => {
     fc.assert(fc.property(fc.webUrl(), (url) => assert.equal(admits(url, []), false)));

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { type BuiltUrl, buildUrl, type PathArgument } from "./build.ts";
 import { decodePath } from "./decode.ts";
@@ -108,10 +109,47 @@ describe("a path parameter is a single segment", () => {
   });
 
   test("a URL longer than the limit is refused", () => {
+    const longest = "a".repeat(defaults.urlCharacters - `${origin}/p/`.length);
+    assert.equal(build("/p/{id}", { id: longest }).url.length, defaults.urlCharacters);
     assert.equal(
-      codeOf(() => build("/p/{id}", { id: "a".repeat(9000) })),
+      codeOf(() => build("/p/{id}", { id: `${longest}a` })),
       "value_not_allowed",
     );
+  });
+});
+
+describe("a rest is all the segments that are left of a path", () => {
+  const cases: readonly [string, string][] = [
+    ["README.md", "/repos/r/contents/README.md"],
+    ["docs/a b/c.md", "/repos/r/contents/docs/a%20b/c.md"],
+    ["docs\\a?b#c", "/repos/r/contents/docs%5Ca%3Fb%23c"],
+  ];
+  for (const [path, expected] of cases) {
+    test(`${JSON.stringify(path)} keeps its slashes, and nothing else is more than data`, () =>
+      assert.equal(build("/repos/{repo}/contents/{path+}", { repo: "r", path }).url, `${origin}${expected}`));
+  }
+
+  const refused: readonly [string, string][] = [
+    ["", "segment_refused"],
+    ["/", "segment_refused"],
+    ["/etc", "segment_refused"],
+    ["docs//a", "segment_refused"],
+    ["docs/", "segment_refused"],
+    ["docs/../admin", "segment_refused"],
+    ["docs/.", "segment_refused"],
+    ["docs/%2e%2e/admin", "already_encoded"],
+  ];
+  for (const [path, code] of refused) {
+    test(`${JSON.stringify(path)} is refused`, () =>
+      assert.equal(
+        codeOf(() => build("/repos/{repo}/contents/{path+}", { repo: "r", path })),
+        code,
+      ));
+  }
+
+  test("a slash of a single segment beside it stays data", () => {
+    const { url } = build("/repos/{repo}/contents/{path+}", { repo: "a/b", path: "c/d" });
+    assert.equal(url, `${origin}/repos/a%2Fb/contents/c/d`);
   });
 });
 
@@ -206,6 +244,15 @@ describe("the finished URL is parsed again and compared with the intended origin
     });
   }
 
+  test("a rest that slipped through with a slash behind it is caught", () => {
+    const template = { ...parseTemplate("/a/{path+}"), trailingSlash: true };
+    const path = new Map([["path", { value: "x/y", percent: "refuse" as const }]]);
+    assert.equal(
+      codeOf(() => buildUrl({ origin, template, path, query: [] })),
+      "url_altered",
+    );
+  });
+
   for (const bent of [
     "https://user@api.acme.example",
     "https://api.acme.example/v1",
@@ -264,10 +311,23 @@ describe("query strings are built with the form convention", () => {
       codeOf(() => buildQuery([pair("label", ["a,b"], "comma")])),
       "value_not_allowed",
     );
-    assert.equal(
-      codeOf(() => buildQuery([pair("label", ["", ""], "comma")])),
-      "value_not_allowed",
-    );
+    for (const list of [
+      ["", ""],
+      ["a", "b,c"],
+      ["a", ""],
+    ])
+      assert.equal(
+        codeOf(() => buildQuery([pair("label", list, "comma")])),
+        "value_not_allowed",
+      );
+  });
+
+  test("what has no text has no form", () => {
+    for (const value of [null, { a: 1 }, Number.POSITIVE_INFINITY, ["a", null]])
+      assert.equal(
+        codeOf(() => buildQuery([pair("label", value as unknown as Scalar, "repeat")])),
+        "value_not_allowed",
+      );
   });
 
   test("repeated scalars are refused", () => {

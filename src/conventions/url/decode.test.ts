@@ -26,6 +26,9 @@ describe("percent escapes are decoded once, at a defined boundary", () => {
 
   test("a plus is a plus in a path", () => assert.deepEqual(decodePath("/a+b"), ["a+b"]));
 
+  test("what stands right beside the control characters is text", () =>
+    assert.deepEqual(decodePath("/%20/~/%C2%A0"), [" ", "~", "\u00a0"]));
+
   test("the root has no segments", () => assert.deepEqual(decodePath("/"), []));
 
   const refused: readonly [string, string][] = [
@@ -54,7 +57,10 @@ describe("percent escapes are decoded once, at a defined boundary", () => {
     ["/a/..%5Cb", "segment_refused"],
     ["/a/%00", "text_malformed"],
     ["/a/%0D%0AX:%201", "text_malformed"],
+    ["/a/%1F", "text_malformed"],
+    ["/a/%7F", "text_malformed"],
     ["/a/%C2%85", "text_malformed"],
+    ["/a/%C2%9F", "text_malformed"],
   ];
   for (const [path, code] of refused) {
     test(`${JSON.stringify(path)} is refused`, () =>

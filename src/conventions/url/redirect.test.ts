@@ -106,7 +106,8 @@ describe("redirects leaving the approved host set are refused unless a person ap
   const malformed: readonly [string | null, string][] = [
     [null, "location_missing"],
     ["", "location_missing"],
-    ["https://user:pass@api.acme.example/", "location_malformed"],
+    ["https://user@api.acme.example/", "location_malformed"],
+    ["https://:pass@api.acme.example/", "location_malformed"],
     ["https://api.acme.example\\@evil.example/", "location_malformed"],
     ["/a b", "location_malformed"],
     ["/a\r\nSet-Cookie: x", "location_malformed"],
