@@ -66,9 +66,9 @@ export async function authorizeCall(
       return { session: await joinSession(core, caller, run), authorization, ticket: found };
     }
   }
-  const session = await joinSession(core, caller, run);
+  const session = run.sessions.get(caller.key) ?? (await joinSession(core, caller, run));
   const lacks = () => (run.asksAsItGoes ? lackedBy(session, prepared.outbound, prepared.way) : []);
-  await behindOthers(run, lacks);
+  if (run.asksAsItGoes) await behindOthers(run, lacks);
   const lacked = lacks();
   const again = standing ? asks : repeat();
   // It may have come with the approval of the session.

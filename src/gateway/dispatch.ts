@@ -44,6 +44,8 @@ export function startCall(
     createdAt: isoTime(core.ports.clock.wallMs()),
     state: "pending",
     approvalId: null,
+    asking: 0,
+    resultBytes: 0,
     wanted: true,
     onTakenBack: null,
     done: Promise.resolve() as never,
@@ -53,11 +55,15 @@ export function startCall(
     (result) => {
       call.state = "done";
       countOutcome(run, result);
-      core.book.keepResult(call, heldBytes(result));
+      call.resultBytes = heldBytes(result);
+      core.book.keepResult(call, call.resultBytes);
+      // Held for whoever waits for it, until they have it.
+      if (call.asking === 0) core.answers.leave(call);
       return result;
     },
     async (error: unknown) => {
       call.state = "denied";
+      core.answers.leave(call);
       run.tally.denied++;
       if (error instanceof Denied) {
         const before = () => (context === undefined || isTold(context) ? [] : [context]);
@@ -116,6 +122,7 @@ async function dispatch(
     run,
     session,
     callId: call.id,
+    holder: call,
     outbound,
     authorization,
     request: wire,
@@ -125,6 +132,7 @@ async function dispatch(
     traceparent: request.traceparent ?? null,
     ...(context === undefined ? {} : { context }),
     ...(request.stream === undefined ? {} : { stream: request.stream }),
+    ...(request.keepsBytes === undefined ? {} : { keepsBytes: request.keepsBytes }),
     ...closingOf(core, prepared, request, call),
   };
   const confirmed = await confirmTicket(core, sending);

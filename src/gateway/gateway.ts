@@ -24,7 +24,7 @@ import type { Operation } from "./operation/operations.ts";
 import { type OperatorOperations, operatorOperations, reconcileNow } from "./operation/operator-operations.ts";
 import { requireLiveCaller } from "./outbound/admit.ts";
 import type { Definition } from "./outbound/outbound.ts";
-import type { LiveCaller, Ports, SpoolFile } from "./ports.ts";
+import type { AnswerRoom, LiveCaller, Ports, SpoolFile } from "./ports.ts";
 import { createDenialRecorder } from "./record/denials.ts";
 import type { Ledger } from "./record/ledger.ts";
 import { createRequestRecorder, type RequestRecorder } from "./record/requests.ts";
@@ -57,7 +57,10 @@ export interface Gateway extends Lock {
   /** How much may still be written for whom before a person said yes. */
   readonly volume: Volume;
   readonly locked: boolean;
+  /** Where large answers find room. */
+  readonly answers: AnswerRoom;
   actions(): readonly Definition[];
+  definition(action: string): Definition | null;
   openRun(caller: LiveCaller, request: RunRequest): Promise<Run>;
   joinRun(caller: LiveCaller, id: RunId | undefined): Promise<Run>;
   run(caller: LiveCaller, id: RunId | undefined): Run;
@@ -166,10 +169,12 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     ledger,
     requests,
     volume,
+    answers: core.answers,
     get locked() {
       return opened.unlocked === null;
     },
     actions: () => around.packs().all(),
+    definition: (action) => around.packs().find(action),
 
     openRun: (caller, request) =>
       guarded(caller, request.actions.join(" ").slice(0, 200), async () => {

@@ -1,10 +1,10 @@
+import type { FileSink } from "../../packages/request/src/multipart/part.ts";
 import type { NewEvent } from "../audit/event.ts";
 import type { IntentReceipt } from "../audit/receipt.ts";
 import type { HttpSend } from "../conventions/action/send.ts";
 import type { SpooledBody } from "../conventions/action/spooled.ts";
 import type { Countable } from "../conventions/budget/fleet-limit.ts";
 import type { TransportObservation } from "../conventions/outcome/observation.ts";
-import type { FileSink } from "../conventions/request/multipart/part.ts";
 import type { OutboundSsh } from "../conventions/ssh/outbound.ts";
 import type { Clock, Random, Sleep } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -28,6 +28,26 @@ export interface SendLimits {
   readonly signal?: AbortSignal;
   /** Takes the answer as it comes, where its status says that it is one: 2xx other than 202, 204 and 205. */
   readonly sink?: AnswerSink | undefined;
+  /** Where a large answer finds room, and for whom; absent where nothing large is asked for. */
+  readonly room?: AnswerRoom;
+  readonly holder?: AnswerHolder | undefined;
+}
+
+/** Memory for large answers under way: one place for each holder, in turn, and until it leaves. */
+export interface AnswerRoom {
+  /** True where the holder has a place as large as that; otherwise it has none, and `ready` is called once it has. */
+  take(holder: AnswerHolder, bytes: number, ready: () => void): boolean;
+  /** The answer turned out to be smaller. */
+  fit(holder: AnswerHolder, bytes: number): void;
+  /** Gives the place to another holder; false where there is none. */
+  pass(from: AnswerHolder, to: AnswerHolder): boolean;
+  /** Whether it holds a place, waits for one, or neither. */
+  leave(holder: AnswerHolder): void;
+  status(): { readonly heldBytes: number; readonly waiting: number };
+}
+
+export interface AnswerHolder {
+  readonly callerKey: string;
 }
 
 /** Whoever gets an answer while it comes. What is handed over here has been screened for the credential. */

@@ -41,6 +41,8 @@ export interface CallRequest {
   readonly notes?: readonly string[];
   /** The body that a text among the input stands for, of a tool that sent more than is held in memory. */
   readonly spooled?: SpooledBody;
+  /** Whoever asked hands on the very bytes of the answer. */
+  readonly keepsBytes?: true;
   /** What the log is to say of where it came from, with its first intent or its refusal. */
   readonly context?: (callId: CallId) => NewEvent;
   /** What it is to say together with the end of a plain read that was answered well. */

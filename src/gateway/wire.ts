@@ -2,6 +2,7 @@ import { createAllowances } from "../conventions/budget/allowance.ts";
 import type { IssuerKey } from "../conventions/ticket/verify.ts";
 import { createLatestWall } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
+import { createAnswerRoom } from "./answer-room.ts";
 import { createDesk } from "./approval/desk.ts";
 import { type CallbackMemory, createCallbackMemory } from "./callback/memory.ts";
 import type { Core } from "./core.ts";
@@ -84,6 +85,7 @@ export function wire(ports: Ports, around: Surroundings): Wired {
     cameEarly: (operation) => memory.takeEarly(operation, ports.clock.bootMs()),
     daySpend: createDaySpend(ports.clock),
     handles: createHandles(),
+    answers: createAnswerRoom(defaults.answerRoomBytes),
     tokens,
     keepPromotion: (definition, made, answer) =>
       isUndoable(definition) ? keepPromotion(core, definition, made, answer) : [],

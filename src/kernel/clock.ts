@@ -20,6 +20,22 @@ export interface Waking {
   removeEventListener(event: "abort", hear: () => void): void;
 }
 
+/** What wakes one sleeper, once. A busy gateway makes thousands a second: an AbortController costs ten times as much. */
+export class Waker implements Waking {
+  aborted = false;
+  #hear: (() => void) | null = null;
+  addEventListener(_event: "abort", hear: () => void): void {
+    this.#hear = hear;
+  }
+  removeEventListener(): void {
+    this.#hear = null;
+  }
+  wake(): void {
+    this.aborted = true;
+    this.#hear?.();
+  }
+}
+
 export interface Random {
   bytes(length: number): Buffer;
 }

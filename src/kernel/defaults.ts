@@ -91,9 +91,18 @@ export const defaults = {
   schemaPatternWork: 1_048_576,
   // Responses from providers
   responseBytes: 8_388_608,
-  /** The most that a definition may ask for, where its answer is not passed on as it comes. */
+  /** Objects and arrays of an answer that is read as JSON: each takes some fifty bytes, and two in the text. */
+  jsonContainers: 1_048_576,
+  /** An answer that is larger takes a place in the room that all of them share, before more of it is read. */
+  smallAnswerBytes: 262_144,
+  /** That room: the largest answer fits twice, and with what is made of one on its way the service stays far below its limit. */
+  answerRoomBytes: 134_217_728,
+  /** Whoever asked for a large answer reads so much of it in so long, or its place goes to others. */
+  answerReadMs: 60_000,
+  answerReadBytes: 1_048_576,
   /** Of an answer that is passed on as it comes: what waits for a slow reader before the provider has to. */
   streamHeldBytes: 262_144,
+  /** The most that a definition may ask for, where its answer is not passed on as it comes. */
   wholeTimeoutMaximumMs: 600_000,
   wholeResponseMaximumBytes: 67_108_864,
   // HTTP transport

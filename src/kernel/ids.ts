@@ -27,6 +27,7 @@ export interface Ids {
 }
 
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
+const DIGITS = Buffer.from(ALPHABET, "latin1");
 const TIME_DIGITS = 10;
 const RANDOM_BYTES = 16;
 const SHAPE = new RegExp(`^(run|ses|call|plan|op|apr|evt)_[${ALPHABET}]{${TIME_DIGITS + RANDOM_BYTES}}$`);
@@ -34,14 +35,15 @@ const SHAPE = new RegExp(`^(run|ses|call|plan|op|apr|evt)_[${ALPHABET}]{${TIME_D
 export function createIds(clock: Pick<Clock, "wallMs">, random: Random): Ids {
   let timeMs = Number.NaN;
   let time = "";
+  const tail = Buffer.alloc(RANDOM_BYTES);
   return {
     next<Kind extends IdKind>(kind: Kind): IdKinds[Kind] {
       const nowMs = clock.wallMs();
       if (nowMs !== timeMs) time = timeDigits(nowMs);
       timeMs = nowMs;
-      let tail = "";
-      for (const byte of random.bytes(RANDOM_BYTES)) tail += ALPHABET.charAt(byte & 31);
-      return `${kind}_${time}${tail}` as IdKinds[Kind];
+      const chance = random.bytes(RANDOM_BYTES);
+      for (let at = 0; at < RANDOM_BYTES; at++) tail[at] = DIGITS[(chance[at] ?? 0) & 31] ?? 0;
+      return `${kind}_${time}${tail.toString("latin1")}` as IdKinds[Kind];
     },
   };
 }

@@ -99,6 +99,8 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
   let vault = first;
   let entryKey: KeyObject | null = serviceSubkey(serviceKey, vault.vaultId, "credentials");
   let lendingKey: KeyObject | null = null;
+  // Kept: to work it out takes as long as half a call.
+  let ownKey: Buffer | null = null;
   // One derived key an entry, outside the JavaScript heap: a loan costs one decryption.
   const share = createSharing();
   const signing = createSigningKeys();
@@ -190,7 +192,7 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
       const entry = vault.credentials.find((one) => one.label === label);
       if (entry === undefined) return null;
       const { eachUse, lenders } = entry;
-      const own = lendingKey === null ? null : rawPublicOf(lendingKey);
+      const own = ownKey;
       const here = lenders === null || (own !== null && lenders.some(({ key }) => key.equals(own)));
       const disabled = stateOf(vault, entry) !== "enabled";
       return { eachUse, disabled, ...(here ? {} : { elsewhere: lenders.map(({ gateway }) => gateway) }) };
@@ -281,10 +283,12 @@ export function openService(first: Vault, givenKey: Secret): ServiceVault {
     },
     lendWith: (key) => {
       lendingKey = key;
+      ownKey = rawPublicOf(key);
     },
     wipe: () => {
       serviceKey.wipe();
       lendingKey = null;
+      ownKey = null;
       entryKey = null;
       signing.clear();
       opened = new Map();

@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { canonicalJson } from "../kernel/canonical-json.ts";
+import { canonicalJson, type Digest } from "../kernel/canonical-json.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { anchorOf, checkAnchor } from "./anchor.ts";
 import { addCredential, rotateCredential, switchCredential } from "./credential.ts";
 import { sealEntry } from "./entry.ts";
+import { checkHighWater, higher } from "./high-water.ts";
 import { openService } from "./lend.ts";
 import { suspendCredential } from "./notes.ts";
 import { unlockOperator } from "./operator.ts";
 import { addOperator, removeOperator } from "./operator-change.ts";
+import type { Policy } from "./policy/policy.ts";
 import { macOver, serviceSubkey } from "./service-key.ts";
 import {
   bearer,
@@ -175,6 +177,29 @@ test("a vault that someone else founded is not this one, however new it says it 
 test("suspensions cannot be taken back by putting an older file in place", () => {
   const suspended = suspendCredential(vault, operator.serviceKey, "acme", "echoed", 1_800_000_000_000);
   refuses(() => checkAnchor(anchorOf(suspended), vault), "vault_rolled_back");
+  assert.equal(checkAnchor(anchorOf(vault), suspended), "newer");
+  assert.equal(checkAnchor(anchorOf(suspended), suspended), "same");
+  const { generation, manifestHash } = anchorOf(vault);
+  assert.equal(checkAnchor({ generation, manifestHash }, suspended), "same", "the log knows of no notes");
+  assert.equal(checkAnchor({ generation: generation - 1, manifestHash }, suspended), "newer");
+});
+
+test("of what was seen the newer counts, whichever of the two it was, and nothing is forgotten for nothing", () => {
+  const [older, newer] = [anchorOf(vault), anchorOf(switchCredential(vault, operator, "acme", true, ports))];
+  const policies = [1, 2].map((version) => ({ version, digest: `sha256:${version}` as Digest }));
+  const [first = null, second = null] = policies;
+  const low = { vault: older, policy: second };
+  const high = { vault: newer, policy: first };
+  for (const both of [higher(low, high), higher(high, low)]) assert.deepEqual(both, { vault: newer, policy: second });
+  const nothing = { vault: null, policy: null };
+  assert.deepEqual([higher(low, nothing), higher(nothing, low), higher(nothing, nothing)], [low, low, nothing]);
+  const noted = { vault: { ...older, notesSerial: older.notesSerial + 1 }, policy: second };
+  assert.deepEqual(higher(low, noted), noted, "the notes of one generation go on");
+  refuses(() => checkHighWater({ vault: newer, policy: null }, vault, null), "vault_rolled_back");
+  const policy = { version: 1, digest: "sha256:1" } as Policy;
+  refuses(() => checkHighWater({ vault: null, policy: second }, vault, policy), "policy_rolled_back");
+  checkHighWater({ vault: older, policy: first }, vault, policy);
+  checkHighWater(nothing, vault, null);
 });
 
 test("a host that suspended a credential follows the removal of an operator on one that did not", async () => {

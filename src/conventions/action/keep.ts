@@ -4,7 +4,10 @@ import { argumentOf } from "./gather.ts";
 import { type ActionDefinition, type InputField, isByDigest, WHOLE } from "./pack.ts";
 import { readStandIn } from "./spooled.ts";
 
-/** The exact arguments as cards and records have them; what the pack calls opaque or sensitive by size and digest. */
+/**
+ * The exact arguments as cards and records have them; what the pack calls opaque or sensitive by size and digest. What the
+ * definition does not name is left out, so that arguments which nobody has held against it can be shown too.
+ */
 export function showArguments(action: ActionDefinition, args: JsonObject): JsonObject {
   const shown: Record<string, JsonValue> = {};
   for (const field of action.inputs) {
@@ -12,12 +15,6 @@ export function showArguments(action: ActionDefinition, args: JsonObject): JsonO
     if (value !== undefined) shown[field.name] = field.opaque ? showOpaque(field, value) : value;
   }
   return shown;
-}
-
-/** Arguments that nobody has held against the definition: what it calls opaque is hidden, what it does not name is left out. */
-export function showUnchecked(action: ActionDefinition, args: JsonObject): JsonObject {
-  const named = new Set(action.inputs.map(({ name }) => name));
-  return showArguments(action, Object.fromEntries(Object.entries(args).filter(([name]) => named.has(name))));
 }
 
 /**

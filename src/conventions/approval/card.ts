@@ -1,8 +1,18 @@
+import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
+import {
+  anyObject,
+  count,
+  flag,
+  list,
+  object,
+  orNull,
+  text,
+  textOrNull,
+  wholeOrNull,
+} from "../../../packages/request/src/shape.ts";
 import { type Digest, digestJson } from "../../kernel/canonical-json.ts";
 import { limitsSchema } from "../budget/record.ts";
 import { previewShown } from "../plan/record.ts";
-import type { FromSchema } from "../request/schema-type.ts";
-import { anyObject, count, flag, list, object, orNull, text, textOrNull, wholeOrNull } from "../request/shape.ts";
 import { scopeSchema } from "../scope/scope.ts";
 
 const asks = ["session", "call", "session_and_call", "redirect", "access", "custody"] as const;

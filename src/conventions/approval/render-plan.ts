@@ -87,7 +87,11 @@ function effectLines(effect: PlanEffect): readonly string[] {
     `    ${verbOf(effect, changed)} ${showIdentifier(effect.resource)}${at}, because of ${quote(effect.cause)}`,
     ...changed.flatMap((one, index) => changeLines(one, changed[index - 1])),
     ...same.slice(0, MAX_SAME).map(({ path, value }) => `${STAYS}${label(path)}${show(value)}`),
-    ...(left > 0 ? [`${STAYS}(and ${left} more value${left === 1 ? "" : "s"} that stay as they are)`] : []),
+    ...(left > 0
+      ? [
+          `${STAYS}(and ${left === 1 ? "1 more value that stays as it is" : `${left} more values that stay as they are`})`,
+        ]
+      : []),
     ...(effect.compensating_action === undefined
       ? []
       : [`      to make up for it: ${quote(effect.compensating_action)}`]),

@@ -61,6 +61,7 @@ export function openBudget(runId: RunId, limits: RunLimits, now: Now): RunBudget
 
 /** A person may narrow a run while approving it: every ceiling goes down or stays, never up, and time already used stays used. */
 export function narrowBudget(budget: RunBudget, limits: RunLimits): RunBudget {
+  if (fitsWithin(budget.limits, limits)) return budget;
   const lower: RunLimits = {
     attempts: Math.min(budget.limits.attempts, limits.attempts),
     sideEffects: Math.min(budget.limits.sideEffects, limits.sideEffects),
@@ -74,6 +75,16 @@ export function narrowBudget(budget: RunBudget, limits: RunLimits): RunBudget {
     deadlineBootMs: budget.deadlineBootMs - cutMs,
     deadlineAt: isoTime(Date.parse(budget.deadlineAt) - cutMs),
   };
+}
+
+/** Nearly every budget that is held to the ceilings of policy, which happens twice a call. */
+function fitsWithin(own: RunLimits, ceilings: RunLimits): boolean {
+  return (
+    own.attempts <= ceilings.attempts &&
+    own.sideEffects <= ceilings.sideEffects &&
+    own.durationMs <= ceilings.durationMs &&
+    own.spendCents <= ceilings.spendCents
+  );
 }
 
 /** Milliseconds until the deadline; zero once it has passed, and for a deadline of another boot. */

@@ -1,6 +1,17 @@
+import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
+import {
+  anyValue,
+  count,
+  flag,
+  list,
+  object,
+  orNull,
+  text,
+  textOrNull,
+  whole,
+  wholeOrNull,
+} from "../../../packages/request/src/shape.ts";
 import { budgetSchema } from "../budget/record.ts";
-import type { FromSchema } from "../request/schema-type.ts";
-import { anyValue, count, flag, list, object, orNull, text, textOrNull, whole, wholeOrNull } from "../request/shape.ts";
 import { isSettled, operationCauses, operationStates } from "./state.ts";
 
 const state = { enum: operationStates } as const;

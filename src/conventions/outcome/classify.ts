@@ -17,8 +17,8 @@ export type Verdict =
   /** An answer that points elsewhere; the redirect rule decides. */
   | { readonly kind: "redirect"; readonly location: string; readonly observation: Answered };
 
-/** Statuses that a server, or something in front of it, sends without having decided about the request. */
-const UNDECIDED = new Set([408, 425, 500, 502, 503, 504]);
+/** Statuses between the rejections that a server, or something in front of it, sends without having decided about the request. */
+const UNDECIDED = new Set([408, 425]);
 
 export function classifyObservation(
   observation: TransportObservation,
@@ -65,8 +65,9 @@ function classifyAnswer(observation: Answered, sideEffect: boolean): Verdict {
     if (location !== undefined) return { kind: "redirect", location, observation };
   }
   const reason = `status_${status}`;
-  // A read that failed changed nothing; a write that met an undecided server may have gone through.
-  if (sideEffect && (UNDECIDED.has(status) || status >= 500 || status < 200)) {
+  // A read that failed changed nothing; a write that met an undecided server may have gone through, and so may one whose
+  // answer is said to be elsewhere without a word where.
+  if (sideEffect && (status < 400 || status >= 500 || UNDECIDED.has(status))) {
     return { kind: "unknown", reason, observation };
   }
   return { kind: "error", reason, observation };

@@ -52,9 +52,8 @@ const NOTHING = Buffer.alloc(0);
 function beginningIn({ patterns, plusIsSpace }: Search, text: Buffer): number {
   let first = text.byteLength;
   for (const view of viewsOf(text, plusIsSpace, true)) {
-    // What an escape would mean that is not whole yet is not known: a pattern may go on with it.
+    // What an escape would mean that is not whole yet is not known: a pattern may begin or go on with it.
     const known = unfinishedIn(view.bytes);
-    first = Math.min(first, rawAt(view, known, text));
     for (const { needle, escapable } of patterns) {
       if (!escapable && view.through.length > 1) continue;
       first = Math.min(first, rawAt(view, prefixAtEnd(view.bytes.subarray(0, known), needle), text));

@@ -29,5 +29,5 @@ function momentOf(
   const index = MONTHS.indexOf(month ?? "");
   const ms = Date.UTC(Number(year), index, Number(day), hours, minutes, seconds);
   // 31 February would roll over into March.
-  return new Date(ms).getUTCMonth() === index || Number(day) <= 28 ? ms : null;
+  return new Date(ms).getUTCMonth() === index ? ms : null;
 }

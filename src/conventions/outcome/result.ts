@@ -1,8 +1,18 @@
+import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
+import {
+  anyObject,
+  anyValue,
+  flag,
+  object,
+  orNull,
+  text,
+  textOrNull,
+  whole,
+} from "../../../packages/request/src/shape.ts";
+import type { JsonValue } from "../../kernel/json.ts";
 import { costSchema } from "../budget/record.ts";
 import { discoverySchema } from "../discovery/report.ts";
 import { planSchema } from "../plan/record.ts";
-import type { FromSchema } from "../request/schema-type.ts";
-import { anyObject, anyValue, flag, object, orNull, text, textOrNull, whole } from "../request/shape.ts";
 import type { TransportObservation } from "./observation.ts";
 
 const observation = object({
@@ -49,9 +59,12 @@ export const resultSchema = object(
   },
 );
 
-export type CallResult = FromSchema<typeof resultSchema>;
+export type CallResult = Omit<FromSchema<typeof resultSchema>, "response"> & {
+  readonly response: ResponseRecord | null;
+};
 export type ObservationRecord = FromSchema<typeof observation>;
-export type ResponseRecord = FromSchema<typeof response>;
+/** A large JSON body is held as the text that it is passed on as. */
+export type ResponseRecord = Omit<FromSchema<typeof response>, "body"> & { readonly body: JsonValue | WrittenJson };
 
 export function observationRecord(observation: TransportObservation): ObservationRecord {
   const elapsed_ms = Math.round(observation.elapsedMs);
@@ -62,6 +75,38 @@ export function observationRecord(observation: TransportObservation): Observatio
     case "silent":
       return { kind: observation.kind, reason: observation.reason, detail: observation.detail, elapsed_ms };
   }
+}
+
+/**
+ * A large JSON body as the text that is passed on. Parsed, it would take several times as much for as long as it is held:
+ * up to thirteen times, where somebody means it to.
+ */
+export class WrittenJson {
+  readonly text: string;
+  constructor(value: JsonValue) {
+    this.text = JSON.stringify(value);
+  }
+  toJSON(): JsonValue {
+    return JSON.parse(this.text) as JsonValue;
+  }
+}
+
+/** The body of a JSON answer, as a value to read. */
+export function readBody({ body }: Pick<ResponseRecord, "body">): JsonValue {
+  return body instanceof WrittenJson ? body.toJSON() : body;
+}
+
+/** A result as JSON, its body as it was written. */
+export function writeResult(result: CallResult): string {
+  const { response, ...rest } = result;
+  if (!(response?.body instanceof WrittenJson)) return JSON.stringify(result);
+  const { body, ...others } = response;
+  return `${openEnded(rest)},"response":${openEnded(others)},"body":${body.text}}}`;
+}
+
+/** An object that has members, for one more. */
+function openEnded(value: object): string {
+  return JSON.stringify(value).slice(0, -1);
 }
 
 /** About how much memory a result takes, so that what is held of results can be bounded. */

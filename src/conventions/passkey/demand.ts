@@ -57,6 +57,6 @@ function isNamed({ effects, credentials, packs }: PasskeyRule, { action, effect,
   return (
     effects.includes(effect) ||
     (credential !== null && credentials.includes(credential)) ||
-    packs.includes(action.slice(0, Math.max(0, action.indexOf("."))))
+    packs.some((pack) => action.startsWith(`${pack}.`))
   );
 }

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
-import type { ResponseRecord } from "../outcome/result.ts";
+import { type ResponseRecord, readBody } from "../outcome/result.ts";
 
 const MEMBERS = ["plan_id", "plan_token"];
 
@@ -8,7 +8,7 @@ const MEMBERS = ["plan_id", "plan_token"];
  * name stands in its place, wherever in the answer it was.
  */
 export function hideProvidersPlan(response: ResponseRecord, ours: string): ResponseRecord {
-  const { body } = response;
+  const body = readBody(response);
   const names = isJsonObject(body) ? MEMBERS.flatMap((member) => namesIn(body[member])) : [];
   if (names.length === 0) return response;
   const hide = (text: string): string => names.reduce((rest, name) => rest.replaceAll(name, ours), text);

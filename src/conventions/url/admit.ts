@@ -56,8 +56,8 @@ export function troubleWithPrefix(prefix: string): string | null {
 }
 
 function segmentsOf(pathname: string): readonly string[] {
-  // A final slash is a name for a folder; any other empty segment is refused by the decoder.
-  const path = pathname.length > 1 && pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
+  // A final slash names a folder, `/a/` being the shortest; any other empty segment is refused by the decoder.
+  const path = pathname.length > 2 && pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
   try {
     return decodePath(path);
   } catch (error) {

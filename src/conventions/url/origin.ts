@@ -16,7 +16,6 @@ export function troubleWithOrigin(text: string): string | null {
   if (!URL.canParse(text)) return "expected an origin such as https://api.example.com";
   const url = new URL(text);
   if (url.protocol !== "https:" && url.protocol !== "http:") return "expected an https origin";
-  if (url.username !== "" || url.password !== "") return "an origin holds no user name or password";
   if (url.origin !== text) return `expected the origin alone, in its plain spelling: ${url.origin}`;
   if (url.hostname.endsWith(".")) return "a host name is written without a final dot";
   if (url.protocol === "http:" && !isLoopbackHost(url.hostname)) return "http is for loopback only; expected https";

@@ -30,7 +30,21 @@ import { type Attempted, type Beside, type Claim, type CustodySending, isPreview
  * Steps 7 to 12 for one send: reserve, make the intent durable, send, classify, settle. Every retry, redirect, poll, page
  * and cancel passes through here, so that nothing outside escapes budget or log.
  */
-export async function attempt(core: AttemptNeeds, sending: Sending | CustodySending): Promise<Attempted> {
+export function attempt(core: AttemptNeeds, sending: Sending | CustodySending): Promise<Attempted> {
+  return sending.holder === undefined ? attemptAlone(core, sending) : makeAttempt(core, sending);
+}
+
+/** Of no call: nobody has its answer afterwards. */
+async function attemptAlone(core: AttemptNeeds, sending: Sending | CustodySending): Promise<Attempted> {
+  const holder = { callerKey: sending.session.caller.key };
+  try {
+    return await makeAttempt(core, { ...sending, holder });
+  } finally {
+    core.answers.leave(holder);
+  }
+}
+
+async function makeAttempt(core: AttemptNeeds, sending: Sending | CustodySending): Promise<Attempted> {
   const { run, outbound } = sending;
   requireStill(core, sending);
   requireTicket(core, sending);
@@ -45,7 +59,7 @@ export async function attempt(core: AttemptNeeds, sending: Sending | CustodySend
   };
   const timeoutMs =
     sending.custody === undefined ? await makeReady(core, sending, reservation, grantedMs, still) : grantedMs;
-  const counted = await countForFleet(core, sending, reservation, cents, still);
+  const counted = core.ports.hub === undefined ? null : await countForFleet(core, sending, reservation, cents, still);
   const attemptId = core.ports.ids.next("evt");
   const receipt = await intend(core, sending, attemptId, reservation, claim).catch((error: unknown) => {
     counted?.giveBack();

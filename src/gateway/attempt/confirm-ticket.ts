@@ -41,10 +41,10 @@ async function lookUp(
     arguments: ticket.arguments,
   };
   const outbound = bindLookup(core, service, wanted);
-  const { run, session, callId, authorization } = sending;
+  const { run, session, callId, authorization, holder } = sending;
   let found: string | Denied = unconfirmed(service, wanted, "it was not asked");
   const { attemptId } = await attempt(core, {
-    ...{ errand: "confirm", run, session, callId, authorization, outbound },
+    ...{ errand: "confirm", run, session, callId, authorization, holder, outbound },
     request: sendOf(core, outbound, callId),
     credential: outbound.credential,
     after: (attempted): Beside => {

@@ -61,8 +61,8 @@ export async function confirmSuccess(
 }
 
 /** Without what belonged to the write: its token, its operation, and what was to be written beside it. */
-function plainOf({ run, session, callId, authorization }: Sending) {
-  return { run, session, callId, authorization };
+function plainOf({ run, session, callId, authorization, holder }: Sending) {
+  return { run, session, callId, authorization, holder };
 }
 
 /** What the action set, and what it was looked up by: the read's own inputs are the latter. */

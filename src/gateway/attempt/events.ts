@@ -6,14 +6,20 @@ import { attemptsRemaining, spendRemainingCents } from "../../conventions/budget
 import type { Reservation } from "../../conventions/budget/decide.ts";
 import { type CostRecord, reservationRecord } from "../../conventions/budget/record.ts";
 import type { Verdict } from "../../conventions/outcome/classify.ts";
-import type { TransportObservation } from "../../conventions/outcome/observation.ts";
 import { digestBytes, digestText } from "../../kernel/canonical-json.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { type Authorization, describeAuthorization } from "../approval/authorize.ts";
 import { reservedFor } from "../outbound/admit.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import { contentEvents } from "../record/content.ts";
-import { budgetFields, destinationClass, nameCaller, requestFields } from "../record/record.ts";
+import {
+  budgetFields,
+  destinationClass,
+  type Enveloped,
+  nameCaller,
+  operationOf,
+  requestFields,
+} from "../record/record.ts";
 import type { AttemptNeeds } from "./needs.ts";
 import { type Attempted, type CustodySending, isPreview, type Sending, type Shot } from "./sending.ts";
 
@@ -73,51 +79,54 @@ function begunRecord(
   const { kept } = outbound.bound;
   const boundary = outbound.reach.destination;
   const { approvalId, authorizedBy } = authorization;
-  return {
+  const first = !told.has(authorization);
+  const envelope = {
     event_id: attemptId,
     event_type: "attempt_begun",
     occurred_at: isoTime(core.ports.clock.wallMs()),
-    ...factsOf(sending, reservation),
-    ...(told.has(authorization)
-      ? {}
-      : { authorized_by: authorizedBy, ...(approvalId === null ? {} : { approval_id: approvalId }) }),
+  } as const;
+  return {
+    ...factsOf(envelope, sending, reservation),
+    authorized_by: first ? authorizedBy : undefined,
+    approval_id: first ? (approvalId ?? undefined) : undefined,
     caller: sending.custody === undefined ? nameCaller(sending.session.caller) : sending.session.caller.key,
     destination,
-    ...(boundary === destination ? {} : { target_boundary: boundary }),
+    target_boundary: boundary === destination ? undefined : boundary,
     method,
     path,
-    ...(url === plainUrl(outbound.channel, destination, path) ? {} : { url }),
-    ...(payload === null ? {} : { payload_sha256: digestBody(payload) }),
-    ...(mediaType === null ? {} : { media_type: mediaType }),
-    ...traceFields(sending),
+    url: url === plainUrl(outbound.channel, destination, path) ? undefined : url,
+    payload_sha256: payload === null ? undefined : digestBody(payload),
+    media_type: mediaType ?? undefined,
+    traceparent_claimed: sending.traceparent ?? undefined,
     request_digest: outbound.requestDigest,
-    ...(kept.whole ? {} : { kept_digest: digestText(kept.text) }),
+    kept_digest: kept.whole ? undefined : digestText(kept.text),
   };
 }
 
-/** What both records of an attempt say; what is null is left out. */
-function factsOf(
+/**
+ * What both records of an attempt say. What there is not is undefined, and the log leaves it out: a record is put together
+ * for every send, and one whose members come and go takes several times as long.
+ */
+function factsOf<Type extends NewEvent["event_type"]>(
+  { event_id, event_type, occurred_at }: Enveloped<Type>,
   { run, callId, session, operationId, outbound, authorization }: Sending | CustodySending,
   reservation: Reservation,
 ) {
   const { budget } = run;
-  const { version_selector, normalized_operation, credential_label, decision } = requestFields(
-    outbound,
-    callId,
-    describeAuthorization(authorization),
-    null,
-  );
   return {
+    event_id,
+    event_type,
+    occurred_at,
     run_id: run.id,
     call_id: callId,
     session_id: session.id,
-    ...(operationId === undefined ? {} : { operation_id: operationId }),
+    operation_id: operationId,
     action: outbound.action,
     channel: outbound.channel,
-    authorization: decision,
-    ...(version_selector === null ? {} : { version_selector }),
-    normalized_operation,
-    ...(credential_label === null ? {} : { credential_label }),
+    authorization: describeAuthorization(authorization),
+    version_selector: outbound.versionSelector ?? undefined,
+    normalized_operation: operationOf(outbound),
+    credential_label: outbound.credential ?? undefined,
     attempt: reservation.attempt,
     destination_class: destinationClass(outbound),
     attempts_remaining: attemptsRemaining(budget),
@@ -202,22 +211,28 @@ export function completionRecord(
   if (isPreview(sending.outbound)) return previewSettled(core, sending, attempted);
   const { run, outbound } = sending;
   const { reservation, verdict, observation, cost } = attempted;
+  const answered = observation.kind === "answered" ? observation : null;
+  const streamed = "streamed" in observation ? observation.streamed : undefined;
   return {
-    ...core.envelope("attempt_ended"),
-    ...factsOf(sending, reservation),
+    ...factsOf(core.envelope("attempt_ended"), sending, reservation),
     attempt_id: attempted.attemptId,
     started_at: startedAt,
     target_boundary: outbound.reach.destination,
-    ...(verdict.kind === "unknown" ? { unobserved: true } : {}),
+    unobserved: verdict.kind === "unknown" ? true : undefined,
     outcome: outcomeOf(verdict),
-    ...("reason" in verdict ? { reason: verdict.reason } : {}),
+    reason: "reason" in verdict ? verdict.reason : undefined,
     elapsed_ms: Math.round(observation.elapsedMs),
-    ...(observation.kind === "answered" ? receiptFields(observation) : {}),
+    remote_status: answered?.status ?? undefined,
+    provider_request_id: answered?.remoteRequestId ?? undefined,
     transport_observation: observation.kind,
-    ...answerFields(observation),
-    ...("recordingDigest" in observation ? { recording_digest: observation.recordingDigest } : {}),
+    // What the answer was, as far as it came: one that was passed on while it came has its size too.
+    response_digest: streamed?.digest ?? (answered === null ? undefined : digestBytes(answered.body)),
+    streamed_bytes: streamed?.bytes,
+    recording_digest: "recordingDigest" in observation ? observation.recordingDigest : undefined,
     settled_spend_cents: run.budget.settledSpendCents,
-    ...chargeFields(cost),
+    charge_basis: cost.basis,
+    charged_cents: cost.charged_cents ?? undefined,
+    overage_cents: cost.overage_cents === 0 ? undefined : cost.overage_cents,
   };
 }
 
@@ -253,22 +268,6 @@ function chargeFields(cost: CostRecord) {
     ...(cost.charged_cents === null ? {} : { charged_cents: cost.charged_cents }),
     ...(cost.overage_cents === 0 ? {} : { overage_cents: cost.overage_cents }),
   };
-}
-
-function receiptFields({ status, remoteRequestId }: Extract<TransportObservation, { kind: "answered" }>) {
-  return {
-    ...(status === null ? {} : { remote_status: status }),
-    ...(remoteRequestId === null ? {} : { provider_request_id: remoteRequestId }),
-  };
-}
-
-/** What the answer was, as far as it came: one that was passed on while it came has its size too. */
-function answerFields(observation: TransportObservation) {
-  if ("streamed" in observation && observation.streamed !== undefined) {
-    const { bytes, digest } = observation.streamed;
-    return { response_digest: digest, streamed_bytes: bytes };
-  }
-  return observation.kind === "answered" ? { response_digest: digestBytes(observation.body) } : {};
 }
 
 export function links({ callId, session, operationId }: Sending | CustodySending, attemptId: string) {

@@ -1,12 +1,12 @@
+import { isNestedWithin } from "../../../packages/request/src/json/depth.ts";
 import type { Pack } from "../../conventions/action/pack.ts";
 import { timeLeftMs } from "../../conventions/budget/budget.ts";
 import type { Carried } from "../../conventions/budget/settle.ts";
 import { adviseAfter } from "../../conventions/outcome/advice.ts";
 import type { Answered } from "../../conventions/outcome/observation.ts";
 import type { CallResult, ResponseRecord } from "../../conventions/outcome/result.ts";
-import { observationRecord } from "../../conventions/outcome/result.ts";
+import { observationRecord, WrittenJson } from "../../conventions/outcome/result.ts";
 import { decideRetry } from "../../conventions/outcome/retry.ts";
-import { isNestedWithin } from "../../conventions/request/json/depth.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
@@ -179,7 +179,7 @@ export function resultOf(
     },
     ...adviseAfter(outcome, action.unknown.retryAllowed),
     reconcile: null,
-    response: observation.kind === "answered" ? responseOf(observation) : null,
+    response: observation.kind === "answered" ? responseOf(observation, sending.keepsBytes === true) : null,
     ...(cost.reserved_cents === 0 && cost.charged_cents === 0 ? {} : { cost }),
   };
 }
@@ -191,14 +191,14 @@ export function bytesOf(response: ResponseRecord): Buffer | null {
   return bytes.get(response) ?? null;
 }
 
-function responseOf(answer: Answered): ResponseRecord {
+function responseOf(answer: Answered, keepsBytes: boolean): ResponseRecord {
   const response = {
     status: answer.status,
     headers: { ...answer.headers },
     ...bodyOf(answer),
     provider_request_id: answer.remoteRequestId,
   };
-  if (answer.withheld === null) bytes.set(response, answer.body);
+  if (keepsBytes && answer.withheld === null) bytes.set(response, answer.body);
   return response;
 }
 
@@ -209,9 +209,11 @@ function bodyOf({ body, headers, withheld, streamed }: Answered): Pick<ResponseR
   const type = headers["content-type"] ?? "";
   const text = body.toString("utf8");
   // Nobody after us should have to survive what we would refuse in a request.
-  if (type.includes("json") && isNestedWithin(text, defaults.jsonDepth)) {
+  if (type.includes("json") && isNestedWithin(text, defaults.jsonDepth, defaults.jsonContainers)) {
     try {
-      return { body: JSON.parse(text) as JsonValue, body_kind: "json" };
+      const value = JSON.parse(text) as JsonValue;
+      const written = body.byteLength > defaults.smallAnswerBytes ? new WrittenJson(value) : value;
+      return { body: written, body_kind: "json" };
     } catch {
       // What calls itself JSON and is none is handed on as the text it is.
     }

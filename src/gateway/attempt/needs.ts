@@ -2,6 +2,7 @@ import type { Desk } from "../approval/desk.ts";
 import type { ApprovalNeeds } from "../approval/needs.ts";
 import type { OutboundNeeds } from "../outbound/needs.ts";
 import type { PackBook } from "../outbound/outbound.ts";
+import type { AnswerRoom } from "../ports.ts";
 import type { DeploymentBook } from "../rollback/deployments.ts";
 import type { TicketNeeds } from "../ticket/needs.ts";
 import type { Tokens } from "../token/port.ts";
@@ -11,5 +12,7 @@ export interface AttemptNeeds extends ApprovalNeeds, OutboundNeeds, TicketNeeds 
   readonly desk: Desk;
   readonly deployments: DeploymentBook;
   readonly tokens: Tokens;
+  /** Where large answers find room. */
+  readonly answers: AnswerRoom;
   packs(): PackBook;
 }

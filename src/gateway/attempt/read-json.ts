@@ -1,15 +1,23 @@
+import { isNestedWithin } from "../../../packages/request/src/json/depth.ts";
+import { parseJsonValue } from "../../../packages/request/src/json/parse.ts";
 import type { Answered } from "../../conventions/outcome/observation.ts";
-import { parseJsonValue } from "../../conventions/request/json/parse.ts";
+import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
 
-/** The body as strict JSON; null for anything else. */
+/** The body as strict JSON; null for anything else, and for what would take many times its size. */
 export function readJson({ body, withheld }: Answered): JsonValue {
-  if (withheld !== null || body.byteLength === 0) return null;
+  if (withheld !== null || body.byteLength === 0 || isCostly(body)) return null;
   try {
     return parseJsonValue(body);
   } catch (error) {
     if (error instanceof Denied) return null;
     throw error;
   }
+}
+
+/** A small one cannot be. What nests and quotes is ASCII, whatever stands between. */
+function isCostly(body: Buffer): boolean {
+  if (body.byteLength <= defaults.smallAnswerBytes) return false;
+  return !isNestedWithin(body.toString("latin1"), defaults.jsonDepth, defaults.jsonContainers);
 }

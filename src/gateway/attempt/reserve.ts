@@ -110,7 +110,7 @@ export function giveBack(
 /** What a run spends counts for the day too. Says how much more that is. */
 export function spend(core: Pick<AttemptNeeds, "daySpend">, run: { budget: RunBudget }, budget: RunBudget): number {
   const cents = spentCents(budget) - spentCents(run.budget);
-  core.daySpend.add(cents);
+  if (cents !== 0) core.daySpend.add(cents);
   run.budget = budget;
   return cents;
 }

@@ -36,7 +36,7 @@ async function exchange(
   requireStill: () => void,
 ): Promise<TransportObservation> {
   const { request } = sending;
-  const limits = limitsOf(sending, timeoutMs);
+  const limits = limitsOf(core, sending, timeoutMs);
   try {
     if (sending.outbound.sideEffect && core.ports.hub !== undefined) {
       await core.ports.hub.beforeSend(receipt);
@@ -71,7 +71,7 @@ async function sendHttp(
   const { http } = core.ports;
   if (sending.credential === null) return http.send(receipt, request, null, limits);
   const { origin } = new URL(request.url);
-  const loan = sending.lend?.(origin) ?? lend(core, sending, request, sending.credential);
+  const loan = sending.lend?.(origin) ?? lend(core, sending, request, sending.credential, origin);
   // What a provider entrusted to the gateway must no more come back to an agent than the credential itself.
   const entrusted = core.deployments.lendSecrets(sending.outbound.definition.pack.name);
   try {
@@ -108,10 +108,14 @@ async function sendSsh(
  * What nobody takes as it comes is held in memory, and bounded by that. A send that began is left to end: breaking it off
  * would only turn an answer into an unknown.
  */
-function limitsOf({ outbound, stream }: Shot, timeoutMs: number): SendLimits {
+function limitsOf(
+  { answers: room }: Pick<AttemptNeeds, "answers">,
+  { outbound, stream, holder }: Shot,
+  timeoutMs: number,
+): SendLimits {
   const { responseBytes } = outbound.definition.action.limits;
-  if (stream !== undefined) return { timeoutMs, responseBytes, signal: stream.gone, sink: stream };
-  return { timeoutMs, responseBytes: Math.min(responseBytes, defaults.wholeResponseMaximumBytes) };
+  if (stream !== undefined) return { timeoutMs, responseBytes, signal: stream.gone, sink: stream, room, holder };
+  return { timeoutMs, responseBytes: Math.min(responseBytes, defaults.wholeResponseMaximumBytes), room, holder };
 }
 
 /** Where the credential is exchanged, its token is lent and never itself. */
@@ -120,11 +124,12 @@ function lend(
   { outbound }: Shot,
   request: HttpSend,
   label: string,
+  origin: string,
 ): HttpLoan {
   const signing = toSign(core, outbound, request, label);
   core.tokens.used(label);
   const token = core.tokens.lend(label, outbound, request, signing);
-  return token ?? requireUnlocked(core).lendHttp(label, new URL(request.url).origin, signing);
+  return token ?? requireUnlocked(core).lendHttp(label, origin, signing);
 }
 
 /** The request as it leaves, for a credential that signs it; null where the pack has none that does. */

@@ -11,7 +11,7 @@ import type { CallId, OperationId, RunId } from "../../kernel/ids.ts";
 import type { HttpLoan } from "../../vault/lent.ts";
 import type { Authorization } from "../approval/authorize.ts";
 import type { Outbound } from "../outbound/outbound.ts";
-import type { AnswerSink, StateRow } from "../ports.ts";
+import type { AnswerHolder, AnswerSink, StateRow } from "../ports.ts";
 import type { Run, Session } from "../run/run.ts";
 import type { Errand } from "../steps.ts";
 import type { TicketUse } from "../ticket/tickets.ts";
@@ -38,6 +38,10 @@ export interface Shot {
   readonly context?: NewEvent;
   /** The trace that the agent says its call belongs to: a claim, for the log alone. */
   readonly traceparent?: string | null;
+  /** Whoever asked hands on the very bytes of the answer. */
+  readonly keepsBytes?: true;
+  /** Whose place a large answer takes, where somebody has it after the attempt. */
+  readonly holder?: AnswerHolder | undefined;
   /** Who gets the answer while it comes, and may go away. */
   readonly stream?: AnswerStream | undefined;
   /** Durable together with the intent, before anything is sent. */

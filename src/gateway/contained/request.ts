@@ -6,7 +6,7 @@ import type { NewEvent } from "../../audit/event.ts";
 import { documentOf, hasSideEffect } from "../../conventions/action/pack.ts";
 import { isSpooled } from "../../conventions/action/spooled.ts";
 import { type BoxRefusal, boxRefusals } from "../../conventions/box/refusal.ts";
-import type { CallResult } from "../../conventions/outcome/result.ts";
+import { type CallResult, readBody } from "../../conventions/outcome/result.ts";
 import { placeholderOf } from "../../conventions/reverse/placeholder.ts";
 import type { FoundAction, NoAction, PlainRequest } from "../../conventions/reverse/plain.ts";
 import { reverse } from "../../conventions/reverse/reverse.ts";
@@ -63,12 +63,16 @@ export async function answerContained(
     input: found.input,
     ...(found.page === null ? {} : { page: found.page }),
     traceparent: request.traceparent,
+    keepsBytes: true,
     context: (callId) => containedEvent(core, run, request, found, callId),
     ...(pipe === null ? {} : { stream: pipe }),
     notes: nameIds(run, speaker, found.input),
     ...(request.body !== null && isSpooled(request.body) ? { spooled: request.body } : {}),
   });
+  call.asking++;
   onGone(() => {
+    call.asking--;
+    if (call.state === "done") core.answers.leave(call);
     void takeBackCall(core, caller, call).catch(() => undefined);
     leaving.abort(GONE);
   });
@@ -85,7 +89,7 @@ export async function answerContained(
 }
 
 function readNames(run: Run, speaker: Speaker, { action, outcome, response }: CallResult): void {
-  if (outcome === "success" && response?.body_kind === "json") learnNames(run, speaker, action, response.body);
+  if (outcome === "success" && response?.body_kind === "json") learnNames(run, speaker, action, readBody(response));
 }
 
 /** With a reason of ours no error object, and no stack, is made for every request. */

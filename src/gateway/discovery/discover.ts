@@ -4,7 +4,7 @@ import type { BudgetStop } from "../../conventions/budget/budget.ts";
 import { type PageReading, readPage } from "../../conventions/discovery/read-page.ts";
 import { reportWalk, type StopReason } from "../../conventions/discovery/report.ts";
 import { startWalk, takePage, type Walk } from "../../conventions/discovery/walk.ts";
-import type { CallResult } from "../../conventions/outcome/result.ts";
+import { type CallResult, WrittenJson } from "../../conventions/outcome/result.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
@@ -170,6 +170,7 @@ function report(
   const discovery = { ...told, continue: here === null ? null : keepHandle(core, first, pages, walk, here) };
   // What is no list stays as it was answered: there is nothing collected that could stand in its place.
   if (walk.pages === 0 || base.response === null) return { ...base, outcome: "error", discovery };
-  const body: JsonValue = { data: [...walk.records] };
+  const data = { data: [...walk.records] };
+  const body: JsonValue = walk.bytes > defaults.smallAnswerBytes ? (new WrittenJson(data) as never) : data;
   return { ...base, outcome: "success", response: { ...base.response, body, body_kind: "json" }, discovery };
 }

@@ -81,8 +81,10 @@ export function askToday(
   outbound: Outbound,
   freed: number,
 ): ReservationAsk {
+  const ask = askOf(outbound);
+  if (ask.maximumCents === 0) return ask;
   const dayLeftCents = ceilingsOf(core).daySpendCents - core.daySpend.spentCents() + freed;
-  return { ...askOf(outbound), dayLeftCents };
+  return { ...ask, dayLeftCents };
 }
 
 /** What a reservation record says it is for. */

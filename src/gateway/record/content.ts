@@ -16,7 +16,9 @@ export function contentEvents(
   digest: string = digestText(text),
 ): NewEvent[] {
   const size = defaults.logContentUnits;
-  const parts = Math.max(1, Math.ceil(text.length / size));
+  // Nearly all fit one.
+  if (text.length <= size) return [{ ...envelope("content_kept"), what, digest, part: 0, parts: 1, text }];
+  const parts = Math.ceil(text.length / size);
   return Array.from({ length: parts }, (_, part) => ({
     ...envelope("content_kept"),
     ...{ what, digest, part, parts, text: text.slice(part * size, (part + 1) * size) },
@@ -31,6 +33,7 @@ export function splitContents(events: readonly NewEvent[]): {
   readonly ahead: readonly (readonly NewEvent[])[];
   readonly together: readonly NewEvent[];
 } {
+  if (events.length <= PARTS_TOGETHER) return { ahead: [], together: events };
   const contents = events.filter(({ event_type }) => event_type === "content_kept");
   if (contents.length <= PARTS_TOGETHER) return { ahead: [], together: events };
   const ahead: NewEvent[][] = [];

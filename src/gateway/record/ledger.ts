@@ -81,17 +81,22 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
     return stoppedError();
   }
 
-  async function keep<Result>(work: Promise<Result>): Promise<Result> {
-    try {
-      return await work;
-    } catch (cause) {
+  function keep<Result>(work: Promise<Result>): Promise<Result> {
+    return work.catch((cause: unknown) => {
       if (cause instanceof Denied && isPassing(cause)) throw cause;
       throw stop(cause);
-    }
+    });
   }
 
-  async function append(events: readonly NewEvent[]): Promise<IntentReceipt> {
+  function append(events: readonly NewEvent[]): Promise<IntentReceipt> {
     const { ahead, together } = splitContents(events);
+    return ahead.length === 0 ? keep(audit.append(together)) : appendBehind(ahead, together);
+  }
+
+  async function appendBehind(
+    ahead: readonly (readonly NewEvent[])[],
+    together: readonly NewEvent[],
+  ): Promise<IntentReceipt> {
     for (const some of ahead) await keep(audit.append(some));
     return keep(audit.append(together));
   }
@@ -155,7 +160,7 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
       try {
         if (opening) await commit(moment, rows);
         if (events.length > 0) await append(events);
-        if (!opening) await commit(moment, rows);
+        if (!opening && rows.length > 0) await commit(moment, rows);
       } finally {
         order.end(moment);
       }

@@ -7,9 +7,13 @@ import type { Definition, Outbound } from "../outbound/outbound.ts";
 import type { LiveCaller } from "../ports.ts";
 
 /** Writes the envelope of an event. Everything else is the business of the room that knows what happened. */
-export type Envelope = <Type extends NewEvent["event_type"]>(
-  event_type: Type,
-) => { readonly event_id: string; readonly event_type: Type; readonly occurred_at: string };
+export type Envelope = <Type extends NewEvent["event_type"]>(event_type: Type) => Enveloped<Type>;
+
+export interface Enveloped<Type extends NewEvent["event_type"]> {
+  readonly event_id: string;
+  readonly event_type: Type;
+  readonly occurred_at: string;
+}
 
 export function createEnvelope(ids: Ids, clock: Pick<Clock, "wallMs">): Envelope {
   return (event_type) => ({ event_id: ids.next("evt"), event_type, occurred_at: isoTime(clock.wallMs()) });
@@ -19,13 +23,17 @@ export function createEnvelope(ids: Ids, clock: Pick<Clock, "wallMs">): Envelope
 export function requestFields(outbound: Outbound, correlationId: string, decision: string, status: number | null) {
   return {
     version_selector: outbound.versionSelector,
-    normalized_operation: `${outbound.method} ${outbound.reach.path}`,
+    normalized_operation: operationOf(outbound),
     target_boundary: outbound.reach.destination,
     credential_label: outbound.credential,
     decision,
     status,
     correlation_id: correlationId,
   };
+}
+
+export function operationOf({ method, reach }: Outbound): string {
+  return `${method} ${reach.path}`;
 }
 
 /** The call-event fields of the specification, for reservations, settlements and budget denials. */

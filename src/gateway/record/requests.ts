@@ -114,6 +114,7 @@ function textOf(fields: JsonObject, units: number): string | null {
 function eventsOf(core: Pick<RecordNeeds, "envelope">, request: PlaneRequest): readonly NewEvent[] {
   const { plane, principal, operator, traceparent, endpoint, requestDigest, correlationId, outcome } = request;
   const fields = textOf(request.fields, outcome.kind === "denied" ? REFUSED_UNITS : ACCEPTED_UNITS);
+  const digest = fields === null ? null : digestText(fields);
   const shared = {
     plane,
     principal,
@@ -121,10 +122,10 @@ function eventsOf(core: Pick<RecordNeeds, "envelope">, request: PlaneRequest): r
     ...(traceparent === null ? {} : { traceparent_claimed: traceparent }),
     endpoint,
     media_type: request.mediaType,
-    fields_digest: fields === null ? null : digestText(fields),
+    fields_digest: digest,
     correlation_id: correlationId,
   };
-  const kept = fields === null ? [] : contentEvents(core.envelope, "fields", fields);
+  const kept = fields === null || digest === null ? [] : contentEvents(core.envelope, "fields", fields, digest);
   if (outcome.kind === "answered") {
     const { decision, status, runId, callId } = outcome;
     const names = { ...(runId === null ? {} : { run_id: runId }), ...(callId === null ? {} : { call_id: callId }) };

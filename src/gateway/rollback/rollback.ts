@@ -1,5 +1,5 @@
 import type { RollbackFill } from "../../conventions/action/rollback.ts";
-import type { CallResult } from "../../conventions/outcome/result.ts";
+import { type CallResult, readBody } from "../../conventions/outcome/result.ts";
 import { readStaleRollback, withoutCapability } from "../../conventions/rollback/read-provenance.ts";
 import { digestJson } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -153,7 +153,7 @@ export async function promoteThrough(
   const result = await concludeEffect(core, sending, followed, intent);
   const { response } = result;
   if (response === null || response.body_kind !== "json") return result;
-  return { ...result, response: { ...response, body: withoutCapability(response.body) } };
+  return { ...result, response: { ...response, body: withoutCapability(readBody(response)) } };
 }
 
 const NOTHING: Beside = { events: [], rows: [] };

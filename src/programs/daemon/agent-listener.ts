@@ -1,13 +1,13 @@
 import { createServer, type IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { listenForCallers } from "../../adapters/platform/callers.ts";
-import { createClientErrorHandler, refusalText, refuseOn } from "../../conventions/request/client-error.ts";
+import { createClientErrorHandler, refusalText, refuseOn } from "../../../packages/request/src/client-error.ts";
 import {
   createRequestListener,
   type IncomingRequest,
   type OutgoingReply,
-} from "../../conventions/request/node-http.ts";
-import { type Observers, tellRefused } from "../../conventions/request/serve.ts";
+} from "../../../packages/request/src/node-http.ts";
+import { type Observers, tellRefused } from "../../../packages/request/src/serve.ts";
+import { listenForCallers } from "../../adapters/platform/callers.ts";
 import type { CallerPlatform, LiveCaller } from "../../gateway/ports.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -46,7 +46,14 @@ interface AgentRequest extends IncomingRequest {
 }
 
 interface AgentReply extends OutgoingReply {
+  readonly destroyed: boolean;
   once(event: "close", hear: () => void): unknown;
+}
+
+/** What has ended before anybody asked says nothing any more. */
+function tellEnd(reply: AgentReply | undefined, hear: () => void): void {
+  if (reply === undefined || reply.destroyed) hear();
+  else reply.once("close", hear);
 }
 
 /** Where the platform does not name the user before identification. */
@@ -55,6 +62,8 @@ const NOBODY = -1;
 /** Listens for agents. A connection is identified before a byte of it is read, and bounded in number for each user. */
 export async function listenForAgents(options: AgentListenerOptions): Promise<{ close(): void }> {
   const identified = new WeakMap<Duplex, Promise<LiveCaller>>();
+  /** Those who are: a request of theirs need not wait to be told who it is of. */
+  const known = new WeakMap<Duplex, LiveCaller>();
   const connections = new Set<Duplex>();
   const seats = createSeats({
     perHolder: Math.min(defaults.agentConnectionsPerUid, Math.ceil(options.connections / 2)),
@@ -66,23 +75,34 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
   const responses = new WeakMap<AgentRequest, AgentReply>();
   const serve = createRequestListener<AgentRequest, AgentContext>({
     routes: options.routes.map(({ bound }) => bound),
-    async principalOf(request, correlationId) {
-      const caller = await identified.get(request.socket);
-      if (caller === undefined) throw new Denied("caller_unknown", "The connection has no caller.");
-      const prefer = request.headers["prefer"];
-      return {
-        name: caller.key,
-        caller,
-        correlationId,
-        waitMs: readPreferredWaitMs(Array.isArray(prefer) ? prefer.join() : prefer),
-        traceparent: readTraceparent(request.headers["traceparent"]),
-        onGone: (hear) => void (responses.get(request)?.once("close", hear) ?? hear()),
-      };
+    principalOf(request, correlationId) {
+      const caller = known.get(request.socket);
+      if (caller !== undefined) return contextOf(request, caller, correlationId);
+      return requireIdentified(request.socket).then((later) => contextOf(request, later, correlationId));
     },
     correlationId: options.correlationId,
     onRecord: options.onRecord,
     onFault: options.onFault,
   });
+
+  function contextOf(request: AgentRequest, caller: LiveCaller, correlationId: string): AgentContext {
+    const prefer = request.headers["prefer"];
+    return {
+      name: caller.key,
+      caller,
+      correlationId,
+      waitMs: readPreferredWaitMs(Array.isArray(prefer) ? prefer.join() : prefer),
+      traceparent: readTraceparent(request.headers["traceparent"]),
+      onGone: (hear) => tellEnd(responses.get(request), hear),
+      connection: request.socket,
+    };
+  }
+
+  async function requireIdentified(socket: Duplex): Promise<LiveCaller> {
+    const caller = await identified.get(socket);
+    if (caller === undefined) throw new Denied("caller_unknown", "The connection has no caller.");
+    return caller;
+  }
 
   const unanswered = new WeakMap<Duplex, number>();
 
@@ -148,10 +168,10 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
     const seat = seatOf.get(socket);
     if (busy) seat?.busy();
     else seat?.idle();
-    identified.get(socket)?.then(
-      (caller) => seat?.stand(options.standingOf(caller)),
-      () => undefined,
-    );
+    const stand = (caller: LiveCaller): void => seat?.stand(options.standingOf(caller));
+    const caller = known.get(socket);
+    if (caller !== undefined) stand(caller);
+    else identified.get(socket)?.then(stand, () => undefined);
   }
 
   /** A refusal that no request carried, under the name of whoever is at the other end. */
@@ -160,7 +180,10 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
     const context =
       caller === undefined
         ? null
-        : { name: caller.key, caller, correlationId: id, waitMs: 0, traceparent: null, onGone: () => undefined };
+        : {
+            ...{ name: caller.key, caller, correlationId: id, waitMs: 0, traceparent: null },
+            ...{ onGone: () => undefined, connection: socket },
+          };
     tellRefused<AgentContext>(options, context, denied, id, bytes);
   }
 
@@ -177,8 +200,7 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
   });
 
   async function takeOver(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const caller = await identified.get(socket);
-    if (caller === undefined) throw new Denied("caller_unknown", "The connection has no caller.");
+    const caller = await requireIdentified(socket);
     await options.upgrade({ request, socket, head, caller, working: (busy) => occupy(socket, busy) });
   }
 
@@ -193,6 +215,7 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
 
   async function admit(connection: Duplex, pending: Promise<LiveCaller>): Promise<LiveCaller> {
     const caller = await pending;
+    known.set(connection, caller);
     if (connection.destroyed) caller.close();
     else connection.once("close", () => caller.close());
     return caller;

@@ -59,6 +59,7 @@ export function gaugesOf(
 ): Omit<Gauges, "logBytes" | "diskFreeBytes"> {
   const waiting = gateway.desk.list();
   const asked = waiting.flatMap(({ card, askedBootMs }) => (card === null ? [] : [askedBootMs]));
+  const answers = gateway.answers.status();
   const oldestMs = asked.length === 0 ? 0 : clock.bootMs() - Math.min(...asked);
   return {
     locked: gateway.locked,
@@ -67,6 +68,9 @@ export function gaugesOf(
     oldestCardS: Math.max(0, oldestMs / 1_000),
     operationsOpen: operations.board().open,
     sessionsLive: gateway.sessions().filter(mayContinue).length,
+    answersWaiting: answers.waiting,
+    answerBytes: answers.heldBytes,
+    memory: process.memoryUsage(),
   };
 }
 

@@ -18,6 +18,10 @@ export interface Gauges {
   readonly oldestCardS: number;
   readonly operationsOpen: number;
   readonly sessionsLive: number;
+  /** Large answers that wait for room, and how much of it is taken. */
+  readonly answersWaiting: number;
+  readonly answerBytes: number;
+  readonly memory: Pick<NodeJS.MemoryUsage, "rss" | "heapUsed" | "external">;
   readonly logBytes: number;
   readonly diskFreeBytes: number;
 }
@@ -63,18 +67,22 @@ export function createMeter(nowMs: () => number, onEvents: (events: readonly New
   return {
     watch: (audit) => ({
       head: () => audit.head(),
-      async append(events) {
+      append(events) {
         const beganMs = nowMs();
         queued += events.length;
-        try {
-          const receipt = await audit.append(events);
-          time((nowMs() - beganMs) / 1_000);
-          count(events);
-          onEvents(events);
-          return receipt;
-        } finally {
-          queued -= events.length;
-        }
+        return audit.append(events).then(
+          (receipt) => {
+            queued -= events.length;
+            time((nowMs() - beganMs) / 1_000);
+            count(events);
+            onEvents(events);
+            return receipt;
+          },
+          (error: unknown) => {
+            queued -= events.length;
+            throw error;
+          },
+        );
       },
     }),
     text: (now) =>
@@ -87,6 +95,15 @@ export function createMeter(nowMs: () => number, onEvents: (events: readonly New
           ["", now.operationsOpen],
         ]),
         ...family("gw_sessions_live", "gauge", "Approved sessions", [["", now.sessionsLive]]),
+        ...family("gw_answers_waiting", "gauge", "Large answers of providers that wait for room", [
+          ["", now.answersWaiting],
+        ]),
+        ...family("gw_answers_bytes", "gauge", "Room that large answers under way have taken", [["", now.answerBytes]]),
+        ...family("gw_memory_bytes", "gauge", "Memory of the gateway's process", [
+          ['{kind="resident"}', now.memory.rss],
+          ['{kind="heap"}', now.memory.heapUsed],
+          ['{kind="buffers"}', now.memory.external],
+        ]),
         ...family("gw_log_queue_events", "gauge", "Events on their way to the disk", [["", queued]]),
         ...family("gw_log_write_seconds", "histogram", "Time until events were durable", [
           ...BUCKETS_S.map((limit, index) => [`_bucket{le="${limit}"}`, flushes.buckets[index] ?? 0] as const),

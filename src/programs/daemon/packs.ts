@@ -4,6 +4,7 @@ import type { Pack } from "../../conventions/action/pack.ts";
 import { placePack } from "../../conventions/action/place.ts";
 import { readPack } from "../../conventions/action/read.ts";
 import type { Definition, PackBook } from "../../gateway/outbound/outbound.ts";
+import { digestBytes } from "../../kernel/canonical-json.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { readPlainFile } from "../../vault/files/private-file.ts";
@@ -62,7 +63,7 @@ function readTrusted(folder: string, name: string, policy: Policy | null): Pack 
 export function findTrustedBytes(folder: string, { pack: name, digest }: PackTrust): Buffer | null {
   for (const at of [folder, join(folder, "trusted")]) {
     const bytes = readPackFile(join(at, `${name}.yaml`));
-    if (!(bytes instanceof Denied) && readPack(bytes, `${name}.yaml`).pack?.digest === digest) return bytes;
+    if (!(bytes instanceof Denied) && digestBytes(bytes) === digest) return bytes;
   }
   return null;
 }

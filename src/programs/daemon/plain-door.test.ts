@@ -16,6 +16,9 @@ class Line extends Duplex {
     this.offer = take;
     this.handOver = handOver;
   }
+  writePlainly(text: string): boolean {
+    return this.write(text, "utf8");
+  }
   override _read(): void {}
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
     this.written += chunk.toString("utf8");

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
-import type { IncomingRequest, OutgoingReply } from "../../conventions/request/node-http.ts";
-import { type PlainHead, readPlainHead } from "../../conventions/request/plain-request.ts";
+import type { IncomingRequest, OutgoingReply } from "../../../packages/request/src/node-http.ts";
+import { type PlainHead, readPlainHead } from "../../../packages/request/src/plain-request.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Fault } from "../../kernel/failure.ts";
 
@@ -12,6 +12,8 @@ export interface PlainConnection extends Duplex {
    * stream, which has the connection from then on.
    */
   readPlainly(take: (bytes: Buffer) => boolean, handOver: () => void): void;
+  /** As `write` of the stream, and past it where nothing waits there. */
+  writePlainly(text: string): boolean;
 }
 
 export function isPlainConnection(connection: Duplex): connection is PlainConnection {
@@ -105,7 +107,7 @@ export class PlainRequest implements IncomingRequest {
 /** The reply on the connection itself: with its length where the body is known, in chunks where it comes piece by piece. */
 export class PlainReply implements OutgoingReply {
   headersSent = false;
-  readonly #connection: Duplex;
+  readonly #connection: PlainConnection;
   readonly #onOver: () => void;
   readonly #heard: (() => void)[] = [];
   #head = "";
@@ -113,7 +115,7 @@ export class PlainReply implements OutgoingReply {
   #ends = false;
   #over = false;
 
-  constructor(connection: Duplex, onOver: () => void) {
+  constructor(connection: PlainConnection, onOver: () => void) {
     this.#connection = connection;
     this.#onOver = onOver;
   }
@@ -170,7 +172,7 @@ export class PlainReply implements OutgoingReply {
     const all = this.#head + text;
     this.#head = "";
     // Whoever hung up meanwhile hears nothing any more.
-    return this.#connection.writable ? this.#connection.write(all, "utf8") : true;
+    return this.#connection.writable ? this.#connection.writePlainly(all) : true;
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Observers } from "../../conventions/request/serve.ts";
+import type { Observers } from "../../../packages/request/src/serve.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { AgentContext } from "../../surfaces/agent/context.ts";
@@ -18,7 +18,7 @@ export function planeRecords(gateway: Gateway): {
 } {
   const { requests } = gateway;
   return {
-    agent: recordRequests("agent", requests, nameAgent, (fields) => safeFields(fields, gateway.actions())),
+    agent: recordRequests("agent", requests, nameAgent, (fields) => safeFields(fields, gateway.definition)),
     operator: recordRequests("operator", requests, (context: OperatorContext) => {
       const operator = operatorOf(context);
       return {

@@ -34,6 +34,7 @@ export function statusOf(parts: StewardParts): Status {
     hub: parts.hub.status(),
     approvals_pending: gateway.desk.list().length,
     sessions_live: gateway.sessions().filter(mayContinue).length,
+    answers_waiting: gateway.answers.status().waiting,
     log: { log_id: log.logId, segment: head.segment, frame: head.frame, link: head.link },
   };
 }

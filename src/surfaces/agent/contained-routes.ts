@@ -1,12 +1,13 @@
 import { STATUS_CODES } from "node:http";
+import type { JsonSchema } from "../../../packages/request/src/schema.ts";
+import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
+import type { Answer } from "../../../packages/request/src/serve.ts";
 import { type BoxRefusal, boxRefusals } from "../../conventions/box/refusal.ts";
-import type { JsonSchema } from "../../conventions/request/schema.ts";
-import type { FromSchema } from "../../conventions/request/schema-type.ts";
-import type { Answer } from "../../conventions/request/serve.ts";
 import type { ContainedAnswer } from "../../gateway/contained/answer.ts";
 import type { ContainedRequest } from "../../gateway/contained/request.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { SpoolFile } from "../../gateway/ports.ts";
+import type { Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { readId } from "../../kernel/ids.ts";
@@ -15,10 +16,10 @@ import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import { readTraceparent } from "../plane/traceparent.ts";
 import { type CarriedView, carriedAnswer } from "./answers.ts";
 import type { AgentContext } from "./context.ts";
-import { anyCaller, runParams } from "./wait.ts";
+import { anyCaller, boundReading, runParams } from "./wait.ts";
 
 /** What tools in a box send, handed over by the wrapper that holds the box. */
-export function containedRoutes(gateway: Gateway): readonly PlaneRoute<AgentContext>[] {
+export function containedRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneRoute<AgentContext>[] {
   return [
     planeRoute(
       {
@@ -32,9 +33,14 @@ export function containedRoutes(gateway: Gateway): readonly PlaneRoute<AgentCont
         summary: "A request that a tool in a box sent: it becomes the one action that says it, or is refused",
         answers: { 200: { description: "What the tool is to be told, a refusal too", schema: carriedAnswer } },
       },
-      async ({ params, body }, { caller, onGone }) => {
+      async ({ params, body }, context) => {
+        const { caller, onGone } = context;
         const request = requestOf(body, body.body === undefined ? null : decode(body.body));
-        return told(await gateway.answerContained(caller, readId("run", params.run_id), request, onGone));
+        return told(
+          await gateway.answerContained(caller, readId("run", params.run_id), request, onGone),
+          context,
+          sleep,
+        );
       },
       anyCaller,
       // Megabytes are read, and parsed, for a run that a person let begin: anybody could hold everybody up with them.
@@ -70,7 +76,7 @@ export function containedRoutes(gateway: Gateway): readonly PlaneRoute<AgentCont
           const { caller, onGone } = context;
           const answer = await gateway.answerContained(caller, readId("run", params.run_id), request, onGone);
           ended = answer.stream?.end;
-          return told(answer);
+          return told(answer, context, sleep);
         } finally {
           // An answer that streams comes to its end only while it is read, and the body may be asked for until then.
           void Promise.resolve(ended).finally(() => file?.close());
@@ -124,8 +130,9 @@ function requestOf(
   };
 }
 
-function told(answer: ContainedAnswer): Answer {
+function told(answer: ContainedAnswer, context: AgentContext, sleep: Sleep): Answer {
   const { stream } = answer;
+  if (answer.body.byteLength > defaults.smallAnswerBytes) boundReading(context, sleep);
   return { status: 200, body: recordOf(answer), ...(stream === undefined ? {} : { more: linesOf(stream) }) };
 }
 

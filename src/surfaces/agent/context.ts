@@ -10,6 +10,8 @@ export interface AgentContext {
   readonly correlationId: string;
   /** The trace it says its request belongs to: a claim, for the record alone. */
   readonly traceparent: string | null;
-  /** Hears when whoever asked is gone before the answer was sent. */
+  /** Hears when the answer was sent, or whoever asked is gone before that. */
   readonly onGone: (hear: () => void) => void;
+  /** Ended where whoever asked does not read what it asked for. */
+  readonly connection: { destroy(): unknown; readonly sentBytes?: number };
 }

@@ -8,7 +8,7 @@ import { operationParams, reasonSchema } from "../plane/operation-schemas.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import { callAnswers, operationAnswer } from "./answers.ts";
 import type { AgentContext } from "./context.ts";
-import { answerCall, anyCaller, waitFor } from "./wait.ts";
+import { answerWaiting, anyCaller } from "./wait.ts";
 
 /** Work that goes on at the provider: how it stands, asking it to stop or to go on, and finding out what nobody saw. */
 export function operationRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneRoute<AgentContext>[] {
@@ -47,9 +47,10 @@ export function operationRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
         summary: "Ask the provider to stop it; how it ends is what the provider then reports",
         answers: callAnswers,
       },
-      async ({ params, body }, { caller, waitMs, traceparent }) => {
+      async ({ params, body }, context) => {
+        const { caller, traceparent } = context;
         const call = gateway.startCancel(caller, readId("op", params.operation_id), body.reason, traceparent);
-        return answerCall(call, await waitFor(call.done, waitMs, sleep));
+        return answerWaiting(gateway, call, context, sleep);
       },
       anyCaller,
     ),
@@ -65,9 +66,10 @@ export function operationRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
         summary: "Ask the provider to go on with failed work, where it documents that; how it ends is then reported",
         answers: callAnswers,
       },
-      async ({ params, body }, { caller, waitMs, traceparent }) => {
+      async ({ params, body }, context) => {
+        const { caller, traceparent } = context;
         const call = gateway.startResume(caller, readId("op", params.operation_id), body.reason, traceparent);
-        return answerCall(call, await waitFor(call.done, waitMs, sleep));
+        return answerWaiting(gateway, call, context, sleep);
       },
       anyCaller,
     ),

@@ -1,11 +1,11 @@
-import type { JsonSchema } from "../../conventions/request/schema.ts";
+import type { JsonSchema } from "../../../packages/request/src/schema.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { Sleep } from "../../kernel/clock.ts";
 import { readId } from "../../kernel/ids.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import { callAnswers } from "./answers.ts";
 import type { AgentContext } from "./context.ts";
-import { answerCall, anyCaller, callSchema, repeatOf, runParams, waitFor } from "./wait.ts";
+import { answerWaiting, anyCaller, callSchema, repeatOf, runParams } from "./wait.ts";
 
 /** Preview, then execution by the plan alone: neither takes a second copy of the request. */
 export function planRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneRoute<AgentContext>[] {
@@ -22,9 +22,10 @@ export function planRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneRoute<
         summary: "Preview an action: what it would change, as a plan that can be executed once",
         answers: callAnswers,
       },
-      async ({ params, body }, { caller, waitMs, traceparent }) => {
+      async ({ params, body }, context) => {
+        const { caller, traceparent } = context;
         const call = gateway.startPlan(caller, readId("run", params.run_id), { ...body, traceparent });
-        return answerCall(call, await waitFor(call.done, waitMs, sleep));
+        return answerWaiting(gateway, call, context, sleep);
       },
       anyCaller,
     ),
@@ -43,11 +44,12 @@ export function planRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneRoute<
           409: { description: "plan_stale with what changed, or plan_used" },
         },
       },
-      async ({ params, body }, { caller, waitMs, traceparent }) => {
+      async ({ params, body }, context) => {
+        const { caller, traceparent } = context;
         const { expected_revision, repeat_of } = body;
         const more = { traceparent, ...(repeat_of === undefined ? {} : { repeatOf: repeat_of }) };
         const call = gateway.startExecution(caller, readId("plan", params.plan_id), expected_revision, more);
-        return answerCall(call, await waitFor(call.done, waitMs, sleep));
+        return answerWaiting(gateway, call, context, sleep);
       },
       anyCaller,
     ),

@@ -1,8 +1,8 @@
+import { writeOpenApi } from "../../../packages/request/src/openapi.ts";
+import type { JsonSchema } from "../../../packages/request/src/schema.ts";
+import type { Answer } from "../../../packages/request/src/serve.ts";
 import { boxTiers } from "../../conventions/box/plan.ts";
 import { type LimitsRecord, readLimits } from "../../conventions/budget/record.ts";
-import { writeOpenApi } from "../../conventions/request/openapi.ts";
-import type { JsonSchema } from "../../conventions/request/schema.ts";
-import type { Answer } from "../../conventions/request/serve.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { pendingSession, type Run } from "../../gateway/run/run.ts";
 import type { Sleep } from "../../kernel/clock.ts";
@@ -17,7 +17,7 @@ import { operationRoutes } from "./operation-routes.ts";
 import { planRoutes } from "./plan-routes.ts";
 import { actionRecord, runRecord } from "./records.ts";
 import { tellWithEnd } from "./tell-with-end.ts";
-import { answerCall, anyCaller, repeatableCallSchema, runParams, waitFor } from "./wait.ts";
+import { answerWaiting, anyCaller, repeatableCallSchema, runParams, waitFor } from "./wait.ts";
 
 /** The agent plane. Nothing that can be reached here approves, unlocks, shows a secret, changes policy or reads a journal. */
 export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): readonly PlaneRoute<AgentContext>[] {
@@ -145,13 +145,13 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
         recorded: ["/params/call_id"],
       },
       { summary: "A call of this caller", answers: callAnswers },
-      async ({ params }, { caller, waitMs }) => {
-        const call = gateway.call(caller, readId("call", params.call_id));
-        return answerCall(call, await waitFor(call.done, waitMs, sleep));
+      async ({ params }, context) => {
+        const call = gateway.call(context.caller, readId("call", params.call_id));
+        return answerWaiting(gateway, call, context, sleep);
       },
       anyCaller,
     ),
-    ...containedRoutes(gateway),
+    ...containedRoutes(gateway, sleep),
     ...planRoutes(gateway, sleep),
     ...operationRoutes(gateway, sleep),
     planeRoute(

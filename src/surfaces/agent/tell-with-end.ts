@@ -1,5 +1,6 @@
-import type { KnownOfRequest } from "../../conventions/request/record.ts";
-import type { Answer } from "../../conventions/request/serve.ts";
+import type { KnownOfRequest } from "../../../packages/request/src/record.ts";
+import type { Answer } from "../../../packages/request/src/serve.ts";
+import type { CallResult } from "../../conventions/outcome/result.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { CallRequest } from "../../gateway/prepare.ts";
 import { nameCaller } from "../../gateway/record/record.ts";
@@ -30,7 +31,7 @@ export function tellWithEnd(gateway: Gateway, context: AgentContext, runId: stri
       noteTold(context);
       return gateway.requests.tell(
         describeRequest("agent", nameAgent(context), known, {
-          fields: safeFields(known.fields, gateway.actions()),
+          fields: safeFields(known.fields, gateway.definition),
           correlationId: context.correlationId,
           body: () => ({ digest: null, bytes: 0 }),
           outcome: { kind: "answered", decision: anyCaller(context), status: 200, runId, callId },
@@ -38,11 +39,17 @@ export function tellWithEnd(gateway: Gateway, context: AgentContext, runId: stri
       );
     },
     async answer(call, sleep) {
-      const waited = await waitFor(call.done, context.waitMs, sleep);
-      // The log is being told that the result was the answer: then it is, a flush later.
-      if (waited === undefined && isTold(context)) return answerCall(call, await call.done);
-      answered = true;
-      return answerCall(call, waited);
+      let waited: CallResult | undefined;
+      call.asking++;
+      try {
+        waited = await waitFor(call.done, context.waitMs, sleep);
+        // The log is being told that the result was the answer: then it is, a flush later.
+        if (waited === undefined && isTold(context)) waited = await call.done;
+      } finally {
+        answered = true;
+        call.asking--;
+      }
+      return answerCall(gateway, call, waited, context, sleep);
     },
   };
 }

@@ -1,7 +1,11 @@
-import type { JsonSchema } from "../../conventions/request/schema.ts";
-import type { Answer } from "../../conventions/request/serve.ts";
+import type { JsonSchema } from "../../../packages/request/src/schema.ts";
+import type { Answer } from "../../../packages/request/src/serve.ts";
+import { type CallResult, writeResult } from "../../conventions/outcome/result.ts";
+import type { Gateway } from "../../gateway/gateway.ts";
+import type { AnswerRoom } from "../../gateway/ports.ts";
 import type { Call } from "../../gateway/run/run.ts";
-import type { Sleep, Waking } from "../../kernel/clock.ts";
+import { type Sleep, Waker } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
 import type { JsonValue } from "../../kernel/json.ts";
 import { listInput } from "../plane/list.ts";
 import type { AgentContext } from "./context.ts";
@@ -45,41 +49,115 @@ export function anyCaller({ caller }: AgentContext): string {
 }
 
 /** Waits up to `waitMs`; undefined when it took longer. A refusal is thrown, as it would be without the wait. */
-export async function waitFor<Value>(
+export function waitFor<Value>(
   work: Promise<Value> | undefined,
   waitMs: number,
   sleep: Sleep,
 ): Promise<Value | undefined> {
-  if (work === undefined) return undefined;
-  const settled = new Settled();
-  try {
-    return await Promise.race([work, sleep.sleep(waitMs, settled).then(() => undefined)]);
-  } finally {
-    settled.tell();
-  }
+  if (work === undefined) return Promise.resolve(undefined);
+  return new Promise((resolve, reject) => {
+    const settled = new Waker();
+    work.then(
+      (value) => {
+        resolve(value);
+        settled.wake();
+      },
+      (error: unknown) => {
+        reject(error);
+        settled.wake();
+      },
+    );
+    void sleep.sleep(waitMs, settled).then(() => resolve(undefined));
+  });
 }
 
-/** What wakes one sleeper. Every call has one: an AbortController costs ten times as much. */
-class Settled implements Waking {
-  aborted = false;
-  #hear: (() => void) | null = null;
-  addEventListener(_event: "abort", hear: () => void): void {
-    this.#hear = hear;
+/** Waits for a call as long as whoever asked would, and answers with what there is. */
+export async function answerWaiting(
+  gateway: Pick<Gateway, "answers">,
+  call: Call,
+  context: AgentContext,
+  sleep: Sleep,
+): Promise<Answer> {
+  let waited: CallResult | undefined;
+  call.asking++;
+  try {
+    waited = await waitFor(call.done, context.waitMs, sleep);
+  } finally {
+    call.asking--;
   }
-  removeEventListener(): void {
-    this.#hear = null;
-  }
-  tell(): void {
-    this.aborted = true;
-    this.#hear?.();
-  }
+  return answerCall(gateway, call, waited, context, sleep);
 }
 
 /** A call that was refused at once answers with its refusal, also where nobody wanted to wait. */
-export async function answerCall(call: Call, waited: unknown): Promise<Answer> {
+export function answerCall(
+  { answers }: Pick<Gateway, "answers">,
+  call: Call,
+  waited: CallResult | undefined,
+  context: AgentContext,
+  sleep: Sleep,
+): Answer | Promise<Answer> {
   const over = call.state === "done" || call.state === "denied";
-  const result = waited ?? (over ? await call.done : undefined);
-  if (result !== undefined) return { status: 200, body: result as never as JsonValue };
-  const body = pendingCallRecord(call);
-  return { status: 202, body, headers: { location: `/v1/calls/${call.id}` } };
+  if (!over) return answerPending(call);
+  if (call.resultBytes > defaults.smallAnswerBytes) return answerLarge(answers, call, waited, context, sleep);
+  if (call.asking === 0) answers.leave(call);
+  return waited === undefined ? call.done.then(answerDone) : answerDone(waited);
+}
+
+function answerDone(result: CallResult): Answer {
+  return { status: 200, body: result as never as JsonValue };
+}
+
+/** Written here and not later: what is parsed on the way is gone again with this turn. */
+function answerWritten(result: CallResult): Answer {
+  return { ...answerDone(result), text: writeResult(result) };
+}
+
+function answerPending(call: Call): Answer {
+  return { status: 202, body: pendingCallRecord(call), headers: { location: `/v1/calls/${call.id}` } };
+}
+
+/**
+ * A large answer is written for who has a place for it: the first who waited for the call has the call's, everybody else
+ * takes one. It is theirs until they have read it, and not for ever: the result is there for who asks again.
+ */
+function answerLarge(
+  answers: AnswerRoom,
+  call: Call,
+  waited: CallResult | undefined,
+  context: AgentContext,
+  sleep: Sleep,
+): Answer | Promise<Answer> {
+  const holder = { callerKey: call.callerKey };
+  const passed = answers.pass(call, holder);
+  const room = Promise.withResolvers<void>();
+  let gone = false;
+  context.onGone(() => {
+    gone = true;
+    answers.leave(holder);
+    room.resolve();
+  });
+  const write = (result: CallResult | undefined): Answer | Promise<Answer> => {
+    if (gone) return answerPending(call);
+    boundReading(context, sleep);
+    return result === undefined ? call.done.then(answerWritten) : answerWritten(result);
+  };
+  if (passed || gone || answers.take(holder, call.resultBytes, room.resolve)) return write(waited);
+  // Nobody holds on to a result while they wait: it may make room for others meanwhile.
+  return room.promise.then(() => write(undefined));
+}
+
+/** Whoever asked for something large and does not read on is let go of: others wait for its place. */
+export function boundReading({ onGone, connection }: AgentContext, sleep: Sleep): void {
+  const settled = new Waker();
+  onGone(() => settled.wake());
+  void endUnread(connection, sleep, settled);
+}
+
+async function endUnread(connection: AgentContext["connection"], sleep: Sleep, settled: Waker): Promise<void> {
+  while (!settled.aborted) {
+    const before = connection.sentBytes ?? 0;
+    await sleep.sleep(defaults.answerReadMs, settled);
+    if (settled.aborted) return;
+    if ((connection.sentBytes ?? 0) - before < defaults.answerReadBytes) return void connection.destroy();
+  }
 }

@@ -1,6 +1,7 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
+import { compileSchema } from "../../../packages/request/src/schema.ts";
 import { bindAction } from "../../conventions/action/bind.ts";
-import { compileSchema } from "../../conventions/request/schema.ts";
+import type { CallResult } from "../../conventions/outcome/result.ts";
 import type { CallRequest } from "../../gateway/dispatch.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { Definition } from "../../gateway/outbound/outbound.ts";
@@ -14,7 +15,7 @@ import type { RunDoor } from "./door.ts";
 import type { PlanMemory } from "./plans.ts";
 import { doneResult, pendingResult } from "./results.ts";
 import { executionInput } from "./schemas.ts";
-import { type Waiting, waitFor } from "./wait.ts";
+import { type Waited, type Waiting, waitFor } from "./wait.ts";
 
 /** What one tool call knows of the request it came in. */
 export interface Asked {
@@ -112,16 +113,30 @@ export async function follow(
   waiting: Waiting,
   owns: boolean,
 ): Promise<CallToolResult> {
-  const waited = await waitFor(call.done, waiting);
+  // While it is under way its place is its own, and after that of whoever still waits for it.
+  const leave = (): void => void (call.state === "done" && call.asking === 0 && gateway.answers.leave(call));
+  call.asking++;
+  let waited: Waited<CallResult>;
+  try {
+    waited = await waitFor(call.done, waiting);
+  } finally {
+    call.asking--;
+  }
   switch (waited.kind) {
     case "settled":
       plans.remember(waited.value);
-      return doneResult(waited.value);
+      try {
+        return doneResult(waited.value);
+      } finally {
+        leave();
+      }
     case "left":
       // The client took the call back. What has been sent goes on, and its outcome is recorded.
+      leave();
       if (owns) await gateway.takeBack(caller, call.id);
       return pendingResult(call);
     case "late":
+      leave();
       return pendingResult(call);
   }
 }

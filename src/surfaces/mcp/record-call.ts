@@ -53,7 +53,7 @@ export function recordToolCall(
 function fieldsOf(gateway: Gateway, tool: string, input: JsonObject): JsonObject {
   if (tool.startsWith("gw_")) return { "/arguments": input };
   const action = actionNameOf(tool);
-  return action === null ? {} : safeFields({ "/body/action": action, "/body/input": input }, gateway.actions());
+  return action === null ? {} : safeFields({ "/body/action": action, "/body/input": input }, gateway.definition);
 }
 
 /** Null where the arguments have no canonical form: they are refused for that elsewhere. */

@@ -1,5 +1,5 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
-import type { CallResult } from "../../conventions/outcome/result.ts";
+import { type CallResult, readBody } from "../../conventions/outcome/result.ts";
 import type { AccessAnswer } from "../../gateway/run/access.ts";
 import type { Call } from "../../gateway/run/run.ts";
 import { codes } from "../../kernel/codes.ts";
@@ -12,13 +12,15 @@ import type { JsonObject } from "../../kernel/json.ts";
  * no error: whoever reads it as one repeats the call, which is what must not happen.
  */
 export function doneResult(result: CallResult): CallToolResult {
-  const record = { state: "done", ...result } as unknown as JsonObject;
+  const { response: answered } = result;
+  const response = answered === null ? null : { ...answered, body: readBody(answered) };
+  const record = { state: "done", ...result, response } as unknown as JsonObject;
   const text = JSON.stringify(record);
   if (Buffer.byteLength(text) <= defaults.mcpResultBytes) return write(record, leadOf(result), isFailure(result), text);
   // Larger lines break clients. The outcome still reaches the agent; the body is said to be left out.
-  const response = { ...result.response, body: null, body_kind: "omitted", body_bytes: Buffer.byteLength(text) };
+  const omitted = { ...result.response, body: null, body_kind: "omitted", body_bytes: Buffer.byteLength(text) };
   const lead = `The response is larger than ${defaults.mcpResultBytes} bytes and was left out of this result.`;
-  return write({ ...record, response } as JsonObject, lead, isFailure(result));
+  return write({ ...record, response: omitted } as JsonObject, lead, isFailure(result));
 }
 
 export function pendingResult(call: Call): CallToolResult {

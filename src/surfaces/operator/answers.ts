@@ -1,9 +1,4 @@
-import { cardSchema } from "../../conventions/approval/card.ts";
-import { approvalStates } from "../../conventions/approval/state.ts";
-import { limitsSchema } from "../../conventions/budget/record.ts";
-import { callerSchema } from "../../conventions/caller/evidence.ts";
-import { boardSchema, detailSchema } from "../../conventions/operation/summary.ts";
-import type { FromSchema } from "../../conventions/request/schema-type.ts";
+import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
 import {
   anyValue,
   count,
@@ -15,7 +10,12 @@ import {
   textOrNull,
   whole,
   wholeOrNull,
-} from "../../conventions/request/shape.ts";
+} from "../../../packages/request/src/shape.ts";
+import { cardSchema } from "../../conventions/approval/card.ts";
+import { approvalStates } from "../../conventions/approval/state.ts";
+import { limitsSchema } from "../../conventions/budget/record.ts";
+import { callerSchema } from "../../conventions/caller/evidence.ts";
+import { boardSchema, detailSchema } from "../../conventions/operation/summary.ts";
 import { scopeSchema } from "../../conventions/scope/scope.ts";
 import { probes } from "../../conventions/ssh/probe.ts";
 import { contextSchema } from "../../conventions/ticket/context.ts";
@@ -68,6 +68,7 @@ export const statusAnswer = {
       webhooks: anyValue,
       approvals_pending: count,
       sessions_live: count,
+      answers_waiting: count,
     },
   ),
   additionalProperties: true,

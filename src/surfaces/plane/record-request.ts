@@ -1,6 +1,6 @@
-import { showUnchecked } from "../../conventions/action/keep.ts";
-import type { KnownOfRequest, Principal } from "../../conventions/request/record.ts";
-import type { Observers } from "../../conventions/request/serve.ts";
+import type { KnownOfRequest, Principal } from "../../../packages/request/src/record.ts";
+import type { Observers } from "../../../packages/request/src/serve.ts";
+import { showArguments } from "../../conventions/action/keep.ts";
 import type { Definition } from "../../gateway/outbound/outbound.ts";
 import type { PlaneRequest, RequestRecorder } from "../../gateway/record/requests.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
@@ -59,12 +59,13 @@ export function recordRequests<Who extends Principal>(
 }
 
 /** The arguments of a call as records keep them; of an action that there is not, none: nobody can say what is private. */
-export function safeFields(fields: JsonObject, definitions: readonly Definition[]): JsonObject {
+export function safeFields(fields: JsonObject, find: (action: string) => Definition | null): JsonObject {
   const { "/body/input": input, ...rest } = fields;
   if (input === undefined) return fields;
-  const found = definitions.find(({ action }) => action.qualifiedName === fields["/body/action"]);
-  if (found === undefined || !isJsonObject(input)) return rest;
-  return { ...rest, "/body/input": showUnchecked(found.action, input) };
+  const action = fields["/body/action"];
+  const found = typeof action === "string" ? find(action) : null;
+  if (found === null || !isJsonObject(input)) return rest;
+  return { ...rest, "/body/input": showArguments(found.action, input) };
 }
 
 type Decision = Parameters<Observers["onRecord"]>[0]["decision"];

@@ -89,9 +89,12 @@ export function createSeats(limits: SeatLimits): Seats {
   }
 
   function change(seat: Taken, next: Partial<Pick<Taken, "party" | "busy" | "standing">>): void {
+    const { party = seat.party, busy = seat.busy, standing = seat.standing } = next;
+    // Nearly every request finds its caller standing as the last one did.
+    if (party === seat.party && busy === seat.busy && standing === seat.standing) return;
     if (!seats.has(seat)) return;
     unfile(seat);
-    Object.assign(seat, next);
+    Object.assign(seat, { party, busy, standing });
     file(seat);
   }
 

@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { createAnswerRoom } from "../../../gateway/answer-room.ts";
+import { defaults } from "../../../kernel/defaults.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type ExchangeRequest, exchange } from "./exchange.ts";
 import { Stop } from "./stop.ts";
@@ -74,4 +77,77 @@ test("a connection whose socket is gone does not open another", async () => {
     server.requests.some(({ head }) => head.startsWith("GET /again")),
     false,
   );
+});
+
+const LARGE = "x".repeat(3 * defaults.smallAnswerBytes);
+const CHUNKED = `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${LARGE.length.toString(16)}\r\n${LARGE}\r\n0\r\n\r\n`;
+
+for (const [how, text] of [
+  ["that says how long it is", response("200 OK", {}, LARGE)],
+  ["that does not say how long it is", CHUNKED],
+] as const) {
+  test(`a large answer ${how} waits for room, comes whole, and holds what it takes`, async () => {
+    await using server = await startScriptedServer({ onRequest: (socket) => socket.write(text) });
+    using connection = await openTo(server);
+    const room = createAnswerRoom(1_000_000);
+    const [other, holder] = [{ callerKey: "other" }, { callerKey: "one" }];
+    room.take(other, 900_000, assert.fail);
+    using asked = stoppable();
+    const pending = exchange(connection, { ...get("/"), responseBytes: 950_000, room, holder }, asked.stop);
+    while (room.status().waiting === 0) await setImmediate();
+    room.leave(other);
+    const answered = await pending;
+    assert.equal(answered.kind === "answered" && answered.body.toString(), LARGE);
+    assert.deepEqual(room.status(), { heldBytes: LARGE.length, waiting: 0 });
+    // The next one of the same holder does not wait for what the holder has, and one that is small takes nothing.
+    using again = stoppable();
+    assert.equal(
+      (await exchange(connection, { ...get("/"), responseBytes: 950_000, room, holder }, again.stop)).kind,
+      "answered",
+    );
+    assert.equal(room.status().heldBytes, LARGE.length);
+  });
+}
+
+test("a call that is called off, or out of time, while its answer waits for room is silent, and waits no more", async () => {
+  await using server = await startScriptedServer({
+    onRequest: (socket) => socket.write(response("200 OK", {}, LARGE)),
+  });
+  const room = createAnswerRoom(1_000_000);
+  room.take({ callerKey: "other" }, 1_000_000, assert.fail);
+  const ask = { ...get("/"), responseBytes: 950_000, room, holder: { callerKey: "one" } };
+  for (const [cause, reason] of [
+    ["aborted", "aborted"],
+    ["deadline", "timeout"],
+  ] as const) {
+    using connection = await openTo(server);
+    using asked = stoppable();
+    const pending = exchange(connection, ask, asked.stop);
+    while (room.status().waiting === 0) await setImmediate();
+    asked.stop.onStop?.(cause);
+    const seen = await pending;
+    assert.deepEqual(seen, { kind: "silent", reason, detail: "no_room_for_response" });
+    assert.deepEqual(room.status(), { heldBytes: 1_000_000, waiting: 0 });
+  }
+});
+
+test("a large answer that breaks off gives its place back", async () => {
+  const begun = response("200 OK", {}, LARGE).slice(0, -1);
+  await using server = await startScriptedServer({ onRequest: (socket) => socket.end(begun) });
+  using connection = await openTo(server);
+  const room = createAnswerRoom(1_000_000);
+  using asked = stoppable();
+  const holder = { callerKey: "one" };
+  const seen = await exchange(connection, { ...get("/"), responseBytes: 950_000, room, holder }, asked.stop);
+  assert.equal(seen.kind === "silent" && seen.reason, "connection_lost");
+  assert.equal(room.status().heldBytes, 0);
+});
+
+test("a small answer takes no place", async () => {
+  await using server = await startScriptedServer({ onRequest: (socket) => socket.write(OK) });
+  using connection = await openTo(server);
+  const room = { ...createAnswerRoom(1), take: () => assert.fail("it took a place") };
+  using asked = stoppable();
+  const seen = await exchange(connection, { ...get("/"), room, holder: { callerKey: "one" } }, asked.stop);
+  assert.equal(seen.kind, "answered");
 });

@@ -3,6 +3,8 @@ import type { Readable } from "node:stream";
 import { type Dispatcher, errors } from "undici";
 import { isSpooled, type SentBody, type SpooledBody } from "../../../conventions/action/spooled.ts";
 import type { Silent, Streamed } from "../../../conventions/outcome/observation.ts";
+import type { AnswerHolder, AnswerRoom } from "../../../gateway/ports.ts";
+import { defaults } from "../../../kernel/defaults.ts";
 import type { Connection } from "./connection.ts";
 import type { PassOn } from "./pass-on.ts";
 import { type ParsedFields, type ResponseHead, readResponseHead } from "./response-headers.ts";
@@ -33,6 +35,8 @@ export interface ExchangeRequest {
   readonly responseBytes: number;
   readonly answerHeader?: string | undefined;
   readonly passOn?: PassOn | null;
+  readonly room?: AnswerRoom | undefined;
+  readonly holder?: AnswerHolder | undefined;
 }
 
 export function exchange(connection: Connection, request: ExchangeRequest, stop: Stop): Promise<Exchanged> {
@@ -63,7 +67,9 @@ const BODY_STEP_BYTES = 65_536;
 
 class AnswerReader implements Dispatcher.DispatchHandler {
   readonly #method: string;
-  readonly #responseBytes: number;
+  readonly #room: AnswerRoom | undefined;
+  readonly #holder: AnswerHolder | undefined;
+  #responseBytes: number;
   readonly #answerHeader: string | undefined;
   readonly #socket: Socket;
   readonly #stop: Stop;
@@ -78,12 +84,17 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   /** Grows by doubling: keeping the pieces would let a peer turn a small body into millions of objects. */
   #body: Buffer = NOTHING;
   #size = 0;
+  /** Of an answer that is not small: this exchange took a place for it, and still waits for it. */
+  #took = false;
+  #waits = false;
 
   constructor(request: ExchangeRequest, socket: Socket, stop: Stop, resolve: (exchanged: Exchanged) => void) {
     this.#socket = socket;
     this.#method = request.method;
     this.#responseBytes = request.responseBytes;
     this.#answerHeader = request.answerHeader;
+    this.#room = request.room;
+    this.#holder = request.holder;
     this.#passOn = request.passOn ?? null;
     this.#stop = stop;
     this.#resolve = resolve;
@@ -96,7 +107,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
     else this.#controller = controller;
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, fields: ParsedFields): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, fields: ParsedFields): void {
     if (status < 200) {
       if (++this.#informational > INFORMATIONAL_RESPONSES) this.#refuse("response_malformed", "informational_flood");
       return;
@@ -107,9 +118,13 @@ class AnswerReader implements Dispatcher.DispatchHandler {
     const fault = this.#faultOf(head, status);
     if (fault !== null) this.#refuse("response_malformed", fault);
     else if (this.#hasBody(status) && (head.contentLength ?? 0) > this.#responseBytes) {
-      this.#refuse("response_too_large", `more than ${this.#responseBytes} bytes announced`);
+      this.#tooLarge("announced");
     } else if (this.#hasBody(status) && !head.encoded) {
       this.#passes = this.#passOn?.begin(status, head.headers) ?? false;
+      if (this.#passes) return;
+      this.#responseBytes = Math.min(this.#responseBytes, defaults.wholeResponseMaximumBytes);
+      if ((head.contentLength ?? 0) > this.#responseBytes) this.#tooLarge("announced");
+      else if ((head.contentLength ?? 0) > defaults.smallAnswerBytes) this.#takePlace(controller);
     }
   }
 
@@ -117,9 +132,28 @@ class AnswerReader implements Dispatcher.DispatchHandler {
     if (this.#settled) return;
     if (this.#head?.encoded) this.#refuse("response_malformed", "content_encoding");
     else if (this.#size + chunk.byteLength > this.#responseBytes) {
-      this.#refuse("response_too_large", `more than ${this.#responseBytes} bytes sent`);
+      this.#tooLarge("sent");
     } else if (this.#passes) this.#hand(controller, chunk);
-    else this.#append(chunk);
+    else {
+      this.#append(chunk);
+      if (this.#size > defaults.smallAnswerBytes && !this.#took) this.#takePlace(controller);
+    }
+  }
+
+  /** For all that may come of it, once; the peer waits while there is no room. The deadline goes on. */
+  #takePlace(controller: Dispatcher.DispatchController): void {
+    if (this.#room === undefined || this.#holder === undefined) return;
+    this.#took = true;
+    const bytes = this.#head?.contentLength ?? this.#responseBytes;
+    this.#waits = !this.#room.take(this.#holder, bytes, () => {
+      this.#waits = false;
+      controller.resume();
+    });
+    if (this.#waits) controller.pause();
+  }
+
+  #tooLarge(how: "announced" | "sent"): void {
+    this.#refuse("response_too_large", `more than ${this.#responseBytes} bytes ${how}`);
   }
 
   /** A copy for the same reason as below; the peer waits while whoever gets it is busy. */
@@ -152,8 +186,9 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   #append(chunk: Buffer): void {
     const size = this.#size + chunk.byteLength;
     if (size > this.#body.byteLength) {
-      const announced = Math.min(this.#head?.contentLength ?? 0, BODY_STEP_BYTES);
-      const grown = Buffer.allocUnsafeSlow(Math.max(size, announced, 2 * this.#body.byteLength));
+      const announced = Math.min(this.#head?.contentLength ?? 0, this.#took ? this.#responseBytes : BODY_STEP_BYTES);
+      const doubled = Math.min(2 * this.#body.byteLength, this.#responseBytes);
+      const grown = Buffer.allocUnsafeSlow(Math.max(size, announced, doubled));
       this.#body.copy(grown, 0, 0, this.#size);
       this.#body = grown;
     }
@@ -183,7 +218,8 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   #stopped(cause: StopCause): void {
     if (this.#controller === null) this.#settle({ kind: "not_written", cause });
     else {
-      const detail = this.#head === null ? "no_response" : "response_not_finished";
+      const begun = this.#waits ? "no_room_for_response" : "response_not_finished";
+      const detail = this.#head === null ? "no_response" : begun;
       this.#refuse(cause === "deadline" ? "timeout" : "aborted", detail);
     }
   }
@@ -193,10 +229,17 @@ class AnswerReader implements Dispatcher.DispatchHandler {
     this.#controller?.abort(new Error(detail));
   }
 
+  #settlePlace(bytes: number): void {
+    if (this.#room === undefined || this.#holder === undefined) return;
+    if (bytes === 0) this.#room.leave(this.#holder);
+    else this.#room.fit(this.#holder, bytes);
+  }
+
   #settle(exchanged: Exchanged): void {
     if (this.#settled) return;
     this.#settled = true;
     this.#stop.onStop = null;
+    if (this.#took) this.#settlePlace(exchanged.kind === "answered" ? this.#size : 0);
     this.#body = NOTHING;
     const streamed = this.#passOn?.done();
     this.#resolve(streamed === undefined || exchanged.kind === "not_written" ? exchanged : { ...exchanged, streamed });

@@ -100,11 +100,11 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
       const { method, echo, answerHeader } = request;
       const { headers, body, query } = loaded.value;
       const path = withQuery(route.target.path, query);
-      const { responseBytes, sink } = limits;
+      const { responseBytes, sink, room, holder } = limits;
       const passing = sink === undefined ? null : passOn(sink, loaded.value.screen);
       const exchanged = await exchange(
         opened.connection,
-        { method, path, headers, body, responseBytes, answerHeader, passOn: passing },
+        { method, path, headers, body, responseBytes, answerHeader, passOn: passing, room, holder },
         stop,
       );
       giveBack(lease.group, opened.connection, exchanged);
