@@ -53,7 +53,7 @@ describe("a process is known by what the system says of it", asUser, () => {
       assert.equal((await call(agent, run, "demo.thing.get", { id: "1" })).body["outcome"], "success");
       const sent = provider.received.length;
       await agent.replaceImage();
-      await until("the session has ended", async () => (await home.status())["sessions_live"] === 0, 5_000);
+      await until("the session has ended", async () => (await home.status())["sessions_live"] === 0);
       const after = await call(agent, run, "demo.thing.get", { id: "2" });
       assert.deepEqual([after.status, after.body["code"]], [404, "not_found"]);
       assert.equal(provider.received.length, sent);

@@ -28,7 +28,7 @@ const [imports = "", code = ""] = [block.slice(0, block.indexOf("\n\n")), block.
 /** The page's own lines, with the package at its source. */
 function writeExample(name: string, text: string): string {
   const file = join(makeFolder(), name);
-  const source = (name: string): string => JSON.stringify(join(root, "packages", "request", name));
+  const source = (name: string): string => JSON.stringify(join(root, "packages", "request", "src", name));
   const here = imports
     .replace(`"${PACKAGE}"`, source("index.ts"))
     .replace(`"${PACKAGE}/fastify"`, source("fastify.ts"))

@@ -118,6 +118,21 @@ describe("every command keeps the contract of the command line", asUser, () => {
     }
   });
 
+  test("what goes with a hub alone is exit 2 without one, and not ignored", async () => {
+    const idle = [
+      "unlock web1",
+      "unlock --all",
+      "grant list --despite web1",
+      "approvals --hub-ca f",
+      "status --hub-ca f",
+    ];
+    const done = await inTurns(idle, (line) => home.run(line.split(" ")));
+    for (const [index, { code, err }] of done.entries()) {
+      assert.equal(code, 2, `${idle[index]}: ${err}`);
+      assert.match(err, /--hub URL, and that is missing/, idle[index]);
+    }
+  });
+
   test("a passphrase is never an argument or a variable, and without a terminal that is said", async () => {
     const env = { ...home.environment(), GW_PASSPHRASE: "correct horse battery staple in a test" };
     const done = await home.run(["credential", "add", "x", "--kind", "bearer", "--origin", "https://x.example"], {

@@ -6,6 +6,7 @@ import { after, before, describe, test } from "node:test";
 import {
   asUser,
   codeOf,
+  DEMO_PURCHASE,
   demoPack,
   type Exited,
   type Gateway,
@@ -23,14 +24,6 @@ import { startProvider, type TestProvider } from "./support/provider.ts";
 const compiler =
   spawnSync("cc", ["--version"]).error === undefined ? asUser : { skip: "no C compiler to build an agent with" };
 
-const BUY = `  thing.buy:
-    effect: purchase
-    max_cost_cents: 25
-    request: { method: POST, path: /v1/bought, body: application/json }
-    input:
-      name: { in: body, type: string, maxLength: 64 }
-`;
-
 /** A nightly agent that is an image of its own, and nobody awake to answer. */
 describe("a decision made ahead", compiler, () => {
   let home: Home;
@@ -44,7 +37,7 @@ describe("a decision made ahead", compiler, () => {
     provider = await startProvider();
     home = await new Home(folder).init();
     await home.addCredential("demo-token", provider.origin);
-    await home.trustPack("demo", demoPack(provider.origin, BUY));
+    await home.trustPack("demo", demoPack(provider.origin, DEMO_PURCHASE));
     agent = join(folder, "agent");
     execFileSync("cc", ["-O1", "-o", agent, join(import.meta.dirname, "fixtures", "grant-agent.c")]);
     gateway = await home.up();

@@ -93,19 +93,22 @@ for (const jump of [-12 * HOUR, 12 * HOUR]) {
     assert.equal(bench.gateway.desk.find(card.approvalId)?.state, "pending", "the question stands");
     await bench.approve();
     assert.equal((await executing.done).outcome, "success");
-    await untilDone(bench.time, 500, () => operation.checks > before);
-    assert.ok(bench.time.clock.bootMs() < 60_000, "and the next poll comes when it was due");
+    // The next poll comes when it was due, and the run ends when its own time is over: time goes so far, and then stands still
+    // until what came of it is written down, however long that takes.
+    await bench.time.advance(10_000);
+    await untilDone(bench.time, 0, () => operation.checks > before);
     await bench.time.advance(580_000 - bench.time.clock.bootMs());
     assert.equal(run.state, "open");
-    await untilDone(bench.time, 5_000, () => run.state === "ended");
-    assert.ok(bench.time.clock.bootMs() < 700_000, "the run ends when its own time is over");
+    await bench.time.advance(699_000 - bench.time.clock.bootMs());
+    await untilDone(bench.time, 0, () => run.state === "ended");
   });
 
   test(`the wall clock set ${which} by hours neither ends a lease nor keeps it`, async () => {
     const asked = bench.gateway.startCall(caller, run.id, { action: "acme.report.create", input: { account: "a1" } });
     const { operation_id } = await asked.done;
     const mine = bench.gateway.operations.get(operation_id as OperationId);
-    await untilDone(bench.time, 500, () => mine.checks > 0);
+    await bench.time.advance(4_000);
+    await untilDone(bench.time, 0, () => mine.checks > 0);
     learn(mine, { kind: "look_again", at: null });
     shiftMs = jump;
     const other = await start(bench.time, "other");

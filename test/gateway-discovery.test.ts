@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
-import type { CallResult } from "../src/conventions/outcome/result.ts";
+import { type CallResult, readBody } from "../src/conventions/outcome/result.ts";
 import { defaults } from "../src/kernel/defaults.ts";
 import { isJsonObject, type JsonValue } from "../src/kernel/json.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
@@ -73,7 +73,8 @@ async function list(action = "acme.thing.list", input = {}, limits = {}): Promis
 }
 
 function dataOf({ response }: CallResult): JsonValue {
-  return isJsonObject(response?.body) ? (response.body["data"] ?? null) : null;
+  const body = response === null ? null : readBody(response);
+  return isJsonObject(body) ? (body["data"] ?? null) : null;
 }
 
 /** Two records a page under ever new cursors, until `end`. */

@@ -363,7 +363,15 @@ const untilTold = {
 async function askPlane(action: string, input: JsonObject, waitMs: number) {
   const run = await openApproved();
   const from = appended.length;
-  const context = { name: "a", caller, correlationId: "req_1", waitMs, traceparent: null, onGone: () => undefined };
+  const context = {
+    name: "a",
+    caller,
+    correlationId: "req_1",
+    waitMs,
+    traceparent: null,
+    onGone: () => undefined,
+    connection: { destroy: () => undefined },
+  };
   const { closing, answer } = tellWithEnd(bench.gateway, context, run.id, KNOWN);
   const call = bench.gateway.startCall(caller, run.id, { action, input, closing });
   const { status, body } = await answer(call, untilTold);

@@ -219,7 +219,7 @@ describe("MCP with real processes and the official clients", asUser, () => {
       });
       socket.on("error", () => undefined);
       socket.write(`${head}\r\n\r\n`);
-      await until("an answer", () => text.includes("\r\n\r\n"), 10_000);
+      await until("an answer", () => text.includes("\r\n\r\n"));
       socket.destroy();
       return text;
     };
