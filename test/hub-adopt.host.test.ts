@@ -651,8 +651,11 @@ real(
 
 real("failed work is resumed and running work called off from another machine, each once", async () => {
   const hub = ["--hub", cluster.url("owner")];
+  // The server was killed in the test before: a gateway that has not found it again refuses to begin work.
+  await until("effects go on", async () => outcomeOf(await change(web1, "before the job")) === "success");
   jobState = "failed";
   const started = await call(web1.agent, web1.run, "acme.report.create", { account: "a9" });
+  assert.equal(typeof started.body["operation_id"], "string", started.text);
   const id = String(started.body["operation_id"]);
   const isNow = (state: string): Promise<unknown> =>
     until(`the hub shows that it is ${state}`, async () => {
