@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { test } from "node:test";
 import { rawPublicOf } from "../keys/raw.ts";
-import { type Cut, type Cutter, judgeCutter, readCut, signCut } from "./cut.ts";
+import { type Cut, type Cutter, isCut, judgeCutter, readCut, signCut } from "./cut.ts";
 
 const [ada, bob] = [0, 1].map(() => generateKeyPairSync("ed25519"));
 assert.ok(ada !== undefined && bob !== undefined);
@@ -54,4 +54,28 @@ test("a stranger's cut, and one that was changed, count for nothing", () => {
   assert.deepEqual(judge(changed, 0), { kind: "refused", why: "cut_signature" });
   for (const text of ["", "gw-audit-cut/x\n{}\n", signCut(cut, ada.privateKey).replace('"seals":1', '"seals":-1')])
     assert.equal(readCut(text), undefined);
+});
+
+test("what a walk would begin with has its shape in every part, or is no cut", () => {
+  const hash = "f".repeat(64);
+  const sealed = { segment: 3, frame: 80, link: hash, timeSeconds: 9, seals: 1 };
+  const open = { frame: 70, link: hash, before: hash, unclean: false };
+  const place = { firstSegment: 1, lastSegment: 3, firstFrame: 0, lastFrame: 89 };
+  const era = { ...place, reason: "boot" as const, vaultGeneration: 2, vaultHash: hash, attestedBy: ["ada"] };
+  const whole: Cut = { ...cut, sealed, open, era };
+  assert.ok(isCut(whole));
+  const odd: readonly Readonly<Record<string, unknown>>[] = [
+    ...["sealed", "open", "era"].map((part) => ({ [part]: undefined })),
+    ...Object.keys(sealed).map((member) => ({ sealed: { ...sealed, [member]: -1 } })),
+    ...Object.keys(open).map((member) => ({ open: { ...open, [member]: "x" } })),
+    ...Object.keys(era).map((member) => ({ era: { ...era, [member]: null } })),
+    { era: { ...era, attestedBy: [1] } },
+    ...[[], [1], [-1, hash], [1, "x"], [1, hash, 1], { 0: 1, 1: hash, length: 2 }].map((one) => ({
+      attestable: [one],
+    })),
+    { attestable: hash },
+    { peaks: [1] },
+    { peaks: { 0: hash } },
+  ];
+  for (const change of odd) assert.equal(isCut({ ...whole, ...change } as Cut), false, JSON.stringify(change));
 });

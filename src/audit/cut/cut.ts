@@ -69,18 +69,51 @@ export function readCut(text: string): ReadCut | undefined {
 }
 
 const HASH = /^[0-9a-f]{64}$/;
+const ENDS = ["none", "clean", "rotate"];
+const REASONS = ["genesis", "boot", "crash"];
 
+/** Whether all of it has the shape that the walk takes over unasked: a check that begins with nonsense proves nothing. */
 export function isCut(cut: Cut): boolean {
-  const counts = [cut.segment, cut.nextFrame, cut.previousLength, cut.tailLength, cut.seals];
+  const { sealed, open, era, attestable, peaks } = cut;
   return (
     /^[0-9a-f]{32}$/.test(cut.logId) &&
-    counts.every((count) => Number.isSafeInteger(count) && count >= 0) &&
+    areCounts([cut.segment, cut.nextFrame, cut.previousLength, cut.tailLength, cut.seals]) &&
     cut.segment > 1 &&
-    [cut.link, cut.tailHash, cut.sealKey, ...cut.peaks].every((hash) => HASH.test(hash)) &&
-    ["none", "clean", "rotate"].includes(cut.endedBy) &&
-    Array.isArray(cut.attestable)
+    areHashes([cut.link, cut.tailHash, cut.sealKey]) &&
+    ENDS.includes(cut.endedBy) &&
+    [sealed, open, era].every((part) => typeof part === "object") &&
+    (sealed === null || isSealedPoint(sealed)) &&
+    (open === null || isOpen(open)) &&
+    (era === null || isEra(era)) &&
+    Array.isArray(attestable) &&
+    attestable.every((one) => Array.isArray(one) && one.length === 2 && areCounts([one[0]]) && areHashes([one[1]])) &&
+    Array.isArray(peaks) &&
+    areHashes(peaks)
   );
 }
+
+function isSealedPoint({ segment, frame, link, timeSeconds, seals }: SealedPoint): boolean {
+  return areCounts([segment, frame, timeSeconds, seals]) && areHashes([link]);
+}
+
+function isOpen({ frame, link, before, unclean }: CutOpen): boolean {
+  return areCounts([frame]) && areHashes([link, before]) && typeof unclean === "boolean";
+}
+
+function isEra({ firstSegment, lastSegment, firstFrame, lastFrame, ...era }: Era): boolean {
+  return (
+    areCounts([firstSegment, lastSegment, firstFrame, lastFrame, era.vaultGeneration]) &&
+    REASONS.includes(era.reason) &&
+    areHashes([era.vaultHash]) &&
+    Array.isArray(era.attestedBy) &&
+    era.attestedBy.every((name) => typeof name === "string")
+  );
+}
+
+const areCounts = (given: readonly unknown[]): boolean =>
+  given.every((count) => Number.isSafeInteger(count) && (count as number) >= 0);
+const areHashes = (given: readonly unknown[]): boolean =>
+  given.every((hash) => typeof hash === "string" && HASH.test(hash));
 
 /** Who may have signed a cut: an operator, and until when they were one. */
 export interface Cutter {
