@@ -10,6 +10,7 @@ import { type Stand, standInAccount, startStand, writeProgram } from "./ssh-stan
 import { noBrowser, openBrowser, openSight, type Sight } from "./support/browser.ts";
 import { type Console, clean, freePort, go, ownComplaints, says, startConsole } from "./support/console.ts";
 import type { Gateway, Home } from "./support/home.ts";
+import { idOf } from "./support/reply.ts";
 
 /** What a real host wrote over SSH, played back in a real browser. */
 standInAccount(import.meta.filename);
@@ -54,7 +55,7 @@ test("a call's page plays back what the operation wrote, and what the host meant
   const { code, run, err } = await callFinished(home, ["ops.talk"]);
   assert.equal(code, 0, err);
   const [entry] = await home.activity(run);
-  await go(desk, `#/call/${String(entry?.["call_id"])}`);
+  await go(desk, `#/call/${idOf(entry, "call_id")}`);
   await desk.page.getByRole("button", { name: "Play what it wrote" }).click();
   await says(desk, /first line/);
   await says(desk, /\\u\{1b\}\[2J/);

@@ -20,6 +20,7 @@ import {
   startAgent,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idOf } from "./support/reply.ts";
 
 const able = noBrowser === undefined ? asUser : { skip: noBrowser };
 const NAME = "gw.home.example";
@@ -46,7 +47,7 @@ describe("gw console --listen", able, () => {
     const asked = { purpose, actions, budget: {} };
     const { body, status, text } = await agent.ask("POST", "/v1/runs", asked);
     assert.equal(status, 202, text);
-    return String(body["approval_id"]);
+    return idOf(body, "approval_id");
   };
   const knock = (method: string, path: string, body: object = {}, headers: Readonly<Record<string, string>> = {}) =>
     knockTls(port, method, path, { host: `${NAME}:${port}`, origin: served.origin, ...headers }, body);

@@ -31,6 +31,7 @@ import {
 } from "./support/home.ts";
 import { type JobScript, scriptJobs } from "./support/jobs.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn, idOf } from "./support/reply.ts";
 
 const able = noBrowser === undefined ? asUser : { skip: noBrowser };
 
@@ -108,7 +109,7 @@ describe("the console while agents work", able, () => {
     await until("the provider was asked", () => script.jobs[0]?.cancels === 1);
     Object.assign(script.jobs[0] ?? {}, { state: "cancelled" });
     await tile("acme.report.create").filter({ hasText: "cancelled" }).waitFor();
-    await go(desk, `#/call/${String(made.body["call_id"])}`);
+    await go(desk, `#/call/${idIn(made, "call_id")}`);
     await says(desk, /Looked with/);
     await says(desk, /Then sent/);
     await says(desk, /operation transition/);
@@ -129,7 +130,7 @@ describe("the console while agents work", able, () => {
     const run = await openRun(home, agent, ["roles.role.apply"]);
     const calling = call(agent, run, "roles.role.apply", { role: "viewer" });
     const [asked] = await home.approvals();
-    await go(desk, `#/waiting/${String(asked?.["approval_id"])}`);
+    await go(desk, `#/waiting/${idOf(asked, "approval_id")}`);
     const field = desk.page.getByLabel(/Under which ticket/);
     await field.fill("no ticket at all");
     await press(desk, /Approve/);
@@ -152,14 +153,14 @@ describe("the console while agents work", able, () => {
       budget: {},
     });
     assert.equal(status, 202, text);
-    const id = String(body["approval_id"]);
+    const id = idOf(body, "approval_id");
     for (const grant of [[], ["--grant"]]) {
       const odd = await home.operator(["approve", id, "--where", "demo.thing.get", ...grant]);
       assert.equal(codeOf(odd), "value_not_allowed", odd.err);
     }
     assert.deepEqual(JSON.parse((await home.run(["grant", "list", "--json"])).out), [], "and no grant was signed");
     await home.must(["approve", id, "--where", "demo.thing.get id^=app-"]);
-    const ask = (thing: string) => call(other, String(body["run_id"]), "demo.thing.get", { id: thing });
+    const ask = (thing: string) => call(other, idOf(body, "run_id"), "demo.thing.get", { id: thing });
     assert.equal((await ask("db-1")).body["code"], "action_not_permitted");
     // Its provider sends it elsewhere, with what was narrowed as it was, and stumbles once: each send is a step of the one call.
     let stumbled = false;
@@ -171,7 +172,7 @@ describe("the console while agents work", able, () => {
     const answered = await ask("app-1");
     assert.equal(answered.body["outcome"], "success", answered.text);
     other.close();
-    await go(desk, `#/call/${String(answered.body["call_id"])}`);
+    await go(desk, `#/call/${idIn(answered, "call_id")}`);
     await says(desk, /Followed the redirect to/);
     await says(desk, /Sent again/);
     const steps = await desk.page.locator("ol.timeline > li").allTextContents();
@@ -194,7 +195,7 @@ describe("the console while agents work", able, () => {
     const words = ["run", "--actions", "demo.thing.get", "--purpose", "to see who is inside", "--", "sh", "-c", script];
     const wrapper = start([GW, "--home", home.folder, ...words], { env: home.environment() });
     const [asked] = await home.approvals();
-    await go(desk, `#/waiting/${String(asked?.["approval_id"])}`);
+    await go(desk, `#/waiting/${idOf(asked, "approval_id")}`);
     await desk.page.getByText("to see who is inside").first().waitFor();
     await press(desk, /Approve/);
     await prove(desk, home);
@@ -239,7 +240,7 @@ describe("the console while agents work", able, () => {
       actions: ["demo.thing.get"],
       budget: {},
     });
-    await go(skewed, `#/waiting/${String(body["approval_id"])}`);
+    await go(skewed, `#/waiting/${idOf(body, "approval_id")}`);
     await skewed.page
       .locator(".detail .clock")
       .filter({ hasText: /\d:\d\d left/ })

@@ -42,6 +42,7 @@ import {
   until,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn, idOf } from "./support/reply.ts";
 import { shots } from "./support/shots.ts";
 
 const able = noBrowser === undefined ? asUser : { skip: noBrowser };
@@ -69,7 +70,7 @@ describe("gw console", able, () => {
   const askFor = async (agent: AgentProcess, actions: readonly string[], purpose = "to tidy up"): Promise<string> => {
     const { body, status, text } = await agent.ask("POST", "/v1/runs", { purpose, actions, budget: {} });
     assert.equal(status, 202, text);
-    return String(body["approval_id"]);
+    return idOf(body, "approval_id");
   };
 
   before(async () => {
@@ -140,10 +141,10 @@ describe("gw console", able, () => {
     await press(desk, /Approve with passkey/);
     await says(desk, /is approved/);
     await clean(desk, "waiting-approved");
-    const answered = await call(agent, String(opened.body["run_id"]), "demo.thing.get", { id: "1" });
+    const answered = await call(agent, idIn(opened, "run_id"), "demo.thing.get", { id: "1" });
     assert.equal(answered.body["outcome"], "success", answered.text);
 
-    const approvalId = String(opened.body["approval_id"]);
+    const approvalId = idIn(opened, "approval_id");
     const shown = JSON.parse((await home.must(["activity", "show", approvalId, "--json"])).out);
     assert.equal(shown.approvals[0].decision.passkey, "verifies");
     assert.equal(shown.approvals[0].decision.signature, "verifies");
@@ -157,7 +158,7 @@ describe("gw console", able, () => {
     for (const [label, nothing, all] of [
       ["Credential", "another-token", "demo-token"],
       ["Operator", "grace", "ada"],
-      ["Run", "run_none", String(opened.body["run_id"])],
+      ["Run", "run_none", idIn(opened, "run_id")],
       ["From", "2099-01-01T00:00", "2020-01-01T00:00"],
     ] as const) {
       await desk.page.getByLabel(label, { exact: true }).fill(nothing);
@@ -192,7 +193,7 @@ describe("gw console", able, () => {
     await desk.page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
     await says(desk, /has ended/);
     await clean(desk, "now");
-    const refused = await call(agent, String(opened.body["run_id"]), "demo.thing.get", { id: "1" });
+    const refused = await call(agent, idIn(opened, "run_id"), "demo.thing.get", { id: "1" });
     assert.notEqual(refused.body["outcome"], "success");
     agent.close();
 
@@ -262,7 +263,7 @@ describe("gw console", able, () => {
     const asker = await newAgent();
     const asked = { purpose: "to do two things", actions: ["demo.thing.get", "demo.thing.make"], budget: {} };
     const { body } = await asker.ask("POST", "/v1/runs", asked);
-    const [wide, run] = [String(body["approval_id"]), String(body["run_id"])];
+    const [wide, run] = [idOf(body, "approval_id"), idOf(body, "run_id")];
     await go(desk, `#/waiting/${wide}`);
     await desk.page.getByText("Narrow what you approve").click();
     await desk.page.getByLabel("demo.thing.make", { exact: true }).uncheck();
@@ -297,11 +298,11 @@ describe("gw console", able, () => {
       actions: ["demo.thing.burn"],
       budget: {},
     });
-    const burning = call(burner, String(begun.body["run_id"]), "demo.thing.burn", { name: "chaff" });
+    const burning = call(burner, idIn(begun, "run_id"), "demo.thing.burn", { name: "chaff" });
     const both = await until("one card asks for both", async () =>
       (await home.approvals()).find(({ card }) => (card as Members)["call"] !== null),
     );
-    await go(desk, `#/waiting/${String(both["approval_id"])}`);
+    await go(desk, `#/waiting/${idOf(both, "approval_id")}`);
     await desk.page.getByText("Narrow what you approve").click();
     const burnt = desk.page.getByLabel("demo.thing.burn only where");
     await burnt.fill("name=wheat");
@@ -309,7 +310,7 @@ describe("gw console", able, () => {
     await says(desk, /the call on this card is not one where name=wheat.* Nothing was signed/);
     await burnt.fill("name^=cha");
     await press(desk, /Approve/);
-    await says(desk, new RegExp(`${String(both["approval_id"])} is approved`));
+    await says(desk, new RegExp(`${idOf(both, "approval_id")} is approved`));
     await burning;
     await until("it was sent", () => provider.received.some(({ url }) => url === "/v1/burnt"));
     burner.close();
@@ -331,7 +332,7 @@ describe("gw console", able, () => {
     const [said] = (await home.events("operation_settled")).slice(-1);
     assert.deepEqual([said?.["happened"], said?.["reason"], said?.["although"]], [false, "looked at C:\\jobs", null]);
     // What stands beside is written out once: a backslash that was typed is two, and not four.
-    await go(desk, `#/call/${String(lost.body["call_id"])}`);
+    await go(desk, `#/call/${idIn(lost, "call_id")}`);
     await desk.page.locator("li.aside").filter({ hasText: "reason looked at C:\\\\jobs" }).waitFor();
     agent.close();
   });
@@ -352,8 +353,8 @@ describe("gw console", able, () => {
       actions: ["demo.thing.get", "demo.thing.make", "demo.thing.burn"],
       budget: {},
     });
-    const run = String(body["run_id"]);
-    const id = String(body["approval_id"]);
+    const run = idOf(body, "run_id");
+    const id = idOf(body, "approval_id");
     await go(desk, `#/waiting/${id}`);
     await desk.page.getByText("\\u{202e}", { exact: false }).first().waitFor();
     await shownAsText(desk, "waiting");
@@ -365,7 +366,7 @@ describe("gw console", able, () => {
     await call(agent, run, "demo.thing.get", { id: "<i>" });
     const burning = call(agent, run, "demo.thing.burn", { name: short });
     const [asked] = await home.approvals();
-    await home.must(["deny", String(asked?.["approval_id"]), "--reason", "<i>\u202Eno</i>"]);
+    await home.must(["deny", idOf(asked, "approval_id"), "--reason", "<i>\u202Eno</i>"]);
     await burning;
     const file = join(makeFolder(), "evil.yaml");
     writeFileSync(
@@ -377,16 +378,7 @@ describe("gw console", able, () => {
     );
     await home.run(["pack", "add", file]);
     for (const screen of [
-      ...[
-        "now",
-        "activity",
-        `call/${String(sent.body["call_id"])}`,
-        "charts",
-        "log",
-        "packs",
-        "packs/evil",
-        "packs/demo",
-      ],
+      ...["now", "activity", `call/${idIn(sent, "call_id")}`, "charts", "log", "packs", "packs/evil", "packs/demo"],
       ...["credentials", "grants", "people", "settings"],
     ]) {
       await go(desk, `#/${screen}`);
@@ -394,7 +386,7 @@ describe("gw console", able, () => {
       await desk.page.getByText("One moment").first().waitFor({ state: "detached" });
       await shownAsText(desk, screen);
     }
-    await go(desk, `#/call/${String(sent.body["call_id"])}`);
+    await go(desk, `#/call/${idIn(sent, "call_id")}`);
     await says(desk, /Approved by ada/);
     await says(desk, /\\u\{202e\}/);
     await shownAsText(desk, "call");

@@ -31,6 +31,7 @@ import {
 import { makePartition, type Partition } from "./support/partition.ts";
 import { type Cluster, findPostgres, makeCluster } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn, idOf } from "./support/reply.ts";
 
 // Postgres refuses root, and wants its user to have a name.
 standInAccount(import.meta.filename);
@@ -262,7 +263,7 @@ real("what is under way is on the hub once that is signed, and nothing of it can
   const started = await call(web1.agent, web1.run, "acme.report.create", { account: "a1" });
   assert.ok(started.body["operation_id"], started.text);
   await until("its job was looked at", async () => sentTo("/v1/jobs/job-1", "GET") > 0);
-  await askFromElsewhere(String(started.body["operation_id"]));
+  await askFromElsewhere(idIn(started, "operation_id"));
   holds = true;
   await change(web1, "lost", 0);
   await until("the provider has it", async () => held !== null);
@@ -312,7 +313,7 @@ real(
   async () => {
     const asked = undo(web2);
     const [question] = await web2.home.approvals();
-    await web2.home.approve(String(question?.["approval_id"]));
+    await web2.home.approve(idOf(question, "approval_id"));
     const undone = await asked;
     assert.equal(outcomeOf(undone), "success", undone.text);
     const [sent] = provider.received.filter(({ url }) => url === "/v1/environments/production/rollbacks");
@@ -321,7 +322,7 @@ real(
     assert.equal(outcomeOf(await undo(web2)), "stale_rollback");
     // web2 may not lend what it was minted with, and does not have it; its operator may and has.
     const minted = JSON.parse((await web2.home.must(["credential", "minted", "--json"])).out) as Members[];
-    const id = String(minted[0]?.["minted_id"]);
+    const id = idOf(minted[0], "minted_id");
     assert.equal(minted.length, 1);
     const before = (await sharedBy(web2)) ?? 0;
     await web2.home.must(["credential", "adopt", id, "brewed", "--origin", brewer.origin]);
@@ -508,7 +509,7 @@ real("what was taken over comes home after a kill, and a person ends what it hol
   await until("it let it go", async () => (await web1.home.events("operations_released")).length > letGo);
   const again = await change(web1, "home");
   assert.equal(outcomeOf(again), "outcome_unsettled", again.text);
-  const id = String(again.body["operation_id"]);
+  const id = idIn(again, "operation_id");
   await web1.home.must(["operation", "settle", id, "--happened", "yes", "--reason", "seen there"]);
   assert.equal(outcomeOf(await change(web1, "home")), "success");
   await cluster.sql(`update gw_hub.state set sealed = substring(sealed for length(sealed) - 1) where ${theirs}`);
@@ -655,8 +656,7 @@ real("failed work is resumed and running work called off from another machine, e
   await until("effects go on", async () => outcomeOf(await change(web1, "before the job")) === "success");
   jobState = "failed";
   const started = await call(web1.agent, web1.run, "acme.report.create", { account: "a9" });
-  assert.equal(typeof started.body["operation_id"], "string", started.text);
-  const id = String(started.body["operation_id"]);
+  const id = idIn(started, "operation_id");
   const isNow = (state: string): Promise<unknown> =>
     until(`the hub shows that it is ${state}`, async () => {
       const shown = await web2.home.operator(["operation", "show", id, "--json", ...hub]);

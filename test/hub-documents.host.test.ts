@@ -20,6 +20,7 @@ import {
 } from "./support/home.ts";
 import { type Cluster, findPostgres, makeCluster } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn, idOf } from "./support/reply.ts";
 
 // Postgres refuses root, and wants its user to have a name.
 standInAccount(import.meta.filename);
@@ -96,8 +97,8 @@ async function call(home: Home, action: string, input: Members): Promise<Members
   try {
     const asked = await agent.ask("POST", "/v1/runs", { purpose: "a test", actions: [action], budget: {} });
     assert.equal(asked.status, 202, asked.text);
-    await home.approve(String(asked.body["approval_id"]));
-    const path = `/v1/runs/${String(asked.body["run_id"])}/calls`;
+    await home.approve(idIn(asked, "approval_id"));
+    const path = `/v1/runs/${idIn(asked, "run_id")}/calls`;
     return (await agent.ask("POST", path, { action, input }, { prefer: "wait=20" })).body;
   } finally {
     agent.close();
@@ -241,7 +242,7 @@ real("a gateway that is shown less than another follows says so, and acts on no 
   await until("it says so", async () => (await troubleOf(web2)) === "hub_document_gone");
   const agent = openPlane(web2.agentSocket);
   const asked = await agent.ask("POST", "/v1/runs", { purpose: "later", actions: ["demo.thing.get"], budget: {} });
-  const id = String(asked.body["approval_id"]);
+  const id = idIn(asked, "approval_id");
   const hub = ["--hub", cluster.url("ada")];
   const refused = await until("the card is on the hub", async () => {
     const tried = await web1.operator(["approve", id, ...hub]);
@@ -398,10 +399,10 @@ test("gw console --hub decides, revokes and settles on both hosts, and reads bot
     await card("web2").waitFor();
     await clean(sight, "hub-waiting");
     await press(sight, /Approve with passkey/);
-    await says(sight, new RegExp(`${String(asked["approval_id"])} is approved`));
+    await says(sight, new RegExp(`${idOf(asked, "approval_id")} is approved`));
     const [approved] = (await web1.events("approval_approved")).slice(-1);
     assert.equal(approved?.["approval_id"], asked["approval_id"]);
-    const told = JSON.parse((await web1.must(["activity", "show", String(asked["approval_id"]), "--json"])).out);
+    const told = JSON.parse((await web1.must(["activity", "show", idOf(asked, "approval_id"), "--json"])).out);
     assert.deepEqual(
       [told.approvals[0].decision.passkey, told.approvals[0].decision.signature],
       ["verifies", "verifies"],
@@ -416,7 +417,7 @@ test("gw console --hub decides, revokes and settles on both hosts, and reads bot
     const [denied] = (await web2.events("approval_denied")).slice(-1);
     assert.deepEqual([denied?.["approval_id"], denied?.["reason"]], [refused["approval_id"], "not from there"]);
 
-    const path = (run: Members): string => `/v1/runs/${String(run["run_id"])}/calls`;
+    const path = (run: Members): string => `/v1/runs/${idOf(run, "run_id")}/calls`;
     const get = await one.ask(
       "POST",
       path(asked),
@@ -425,7 +426,7 @@ test("gw console --hub decides, revokes and settles on both hosts, and reads bot
     );
     assert.equal(get.body["outcome"], "success", get.text);
     const acting = await ask(two, ["demo.thing.make"]);
-    await web2.approve(String(acting["approval_id"]));
+    await web2.approve(idOf(acting, "approval_id"));
     provider.answer((_request, response) => void response.destroy());
     const make = { action: "demo.thing.make", input: { name: "far" } };
     const lost = await two.ask("POST", path(acting), make, { prefer: "wait=20" });

@@ -22,6 +22,7 @@ import {
 import { noTmux, openPane, type Pane } from "./support/pane.ts";
 import { type Cluster, findPostgres, makeCluster } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn, idOf } from "./support/reply.ts";
 
 // Three hosts are three users here, the operator's machine is a fourth, and the database has one of its own. Only root can make
 // them; whoever is not root runs the same story as one user.
@@ -112,7 +113,7 @@ async function ask(name: Name, purpose: string): Promise<{ agent: AgentProcess; 
   agents.push(agent);
   const asked = await agent.ask("POST", "/v1/runs", { purpose, actions: ["demo.thing.get"], budget: {} });
   assert.equal(asked.status, 202, asked.text);
-  return { agent, run: String(asked.body["run_id"]), id: String(asked.body["approval_id"]) };
+  return { agent, run: idIn(asked, "run_id"), id: idIn(asked, "approval_id") };
 }
 
 async function get(agent: AgentProcess, run: string): Promise<Members> {
@@ -172,7 +173,7 @@ real(
     }
     // Nobody says where the session is: all are told, and the one that has it answers.
     const [session] = JSON.parse((await homeOf("web3").must(["sessions", "--json"])).out) as readonly Members[];
-    await desk.must(["revoke", String(session?.["session_id"]), ...hub()]);
+    await desk.must(["revoke", idOf(session, "session_id"), ...hub()]);
     const third = open.find(({ name }) => name === "web3") ?? assert.fail();
     assert.notEqual((await get(third.agent, third.run))["outcome"], "success");
     assert.equal((await homeOf("web3").status())["sessions_live"], 0);
@@ -217,7 +218,7 @@ test("a card is approved with a grant from a machine without a gateway, and the 
   const program = compileAgent();
   const cards = async (): Promise<readonly string[]> =>
     (JSON.parse((await desk.must(["approvals", ...hub(), "--json"])).out) as readonly Members[]).map((one) =>
-      String(one["approval_id"]),
+      idOf(one, "approval_id"),
     );
   /** An agent whose session is approved, and the card of what it buys. */
   const buying = async (): Promise<{ id: string; acting: Promise<boolean> }> => {

@@ -19,6 +19,7 @@ import {
 import { makePartition, type Partition } from "./support/partition.ts";
 import { type Cluster, findPostgres, makeCluster } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn } from "./support/reply.ts";
 
 // Postgres refuses root, and wants its user to have a name.
 standInAccount(import.meta.filename);
@@ -147,7 +148,7 @@ real(
     assert.equal(outcomeOf(await read()), "success");
     assert.equal((await write("still")).body["code"], "hub_unreachable");
     const other = await agent.ask("POST", "/v1/runs", { purpose: "new", actions: ["demo.thing.get"], budget: {} });
-    const fresh = await call(agent, String(other.body["run_id"]), "demo.thing.get", { id: "1" });
+    const fresh = await call(agent, idIn(other, "run_id"), "demo.thing.get", { id: "1" });
     assert.equal(fresh.body["code"], "hub_unreachable", "a session that nobody approved yet");
     await home.must(["hub", "set", "--grace-s", "1"]);
     await until("the grace is over", async () => (await read()).body["code"] === "hub_unreachable");
@@ -172,7 +173,7 @@ real("the answer of an effect that is under way waits for the hub to come back, 
   await hubIs("hub_unreachable");
   release();
   await until("its end is in the log", async () => (await endsOfCalls()).length > ended);
-  const path = `/v1/calls/${String(begun.body["call_id"])}`;
+  const path = `/v1/calls/${idIn(begun, "call_id")}`;
   assert.equal((await agent.ask("GET", path)).body["state"], "sending");
   await cluster.start();
   const done = await until("it is told", async () => {

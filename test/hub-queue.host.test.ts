@@ -17,6 +17,7 @@ import {
 } from "./support/home.ts";
 import { type Cluster, findPostgres, makeCluster } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn, idOf } from "./support/reply.ts";
 
 // Postgres refuses root, and wants its user to have a name.
 standInAccount(import.meta.filename);
@@ -64,7 +65,7 @@ after(async () => {
 async function ask(purpose: string, action = "demo.thing.get"): Promise<{ readonly run: string; readonly id: string }> {
   const asked = await agent.ask("POST", "/v1/runs", { purpose, actions: [action], budget: {} });
   assert.equal(asked.status, 202, asked.text);
-  return { run: String(asked.body["run_id"]), id: String(asked.body["approval_id"]) };
+  return { run: idIn(asked, "run_id"), id: idIn(asked, "approval_id") };
 }
 
 const hub = () => ["--hub", cluster.url("ada")];
@@ -124,7 +125,7 @@ real(
     const [event] = await home.events("approval_approved");
     assert.equal(event?.["approval_id"], id);
     const session = JSON.parse((await home.must(["sessions", "--json"])).out) as readonly Members[];
-    const revoked = await desk.must(["revoke", String(session[0]?.["session_id"]), ...hub(), "--json"]);
+    const revoked = await desk.must(["revoke", idOf(session[0], "session_id"), ...hub(), "--json"]);
     assert.equal((JSON.parse(revoked.out) as Members)["state"], "ended");
     assert.equal((await home.status())["sessions_live"], 0);
   },
@@ -158,7 +159,7 @@ real(
       const listed = JSON.parse((await desk.must(["operation", "list", ...hub(), "--json"])).out) as readonly Members[];
       return listed[0] ?? false;
     });
-    const name = String(operation["operation_id"]);
+    const name = idOf(operation, "operation_id");
     assert.equal(operation["gateway"], "web1");
     await told(name);
     await watching.end("SIGTERM");
@@ -246,7 +247,7 @@ real("what an administrator plays again, moves or makes up decides nothing", asy
   const { run, id } = await ask("to be fought over");
   const open = await waitingWith(id);
   const moved = JSON.parse(old?.body ?? "") as { readonly statement: Members };
-  const about = { approval_id: id, card_digest: String(open["card_digest"]) };
+  const about = { approval_id: id, card_digest: idOf(open, "card_digest") };
   const body = JSON.stringify({ ...moved, statement: { ...moved.statement, ...about } });
   assert.equal(await answerTo(body), "signature_invalid", "an old signature under a new card");
   for (const nonsense of ["", "[]", '{"statement":{},"signature":"x"}', '"\\u0000"', "9".repeat(70_000)])

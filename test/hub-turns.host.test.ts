@@ -15,6 +15,7 @@ import { codeOf, type Gateway, Home, type Members, makeFolder, openPlane, start,
 import { makePartition, type Partition } from "./support/partition.ts";
 import { type Cluster, findPostgres, makeCluster } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn } from "./support/reply.ts";
 
 // Postgres refuses root, and wants its user to have a name.
 standInAccount(import.meta.filename);
@@ -130,8 +131,8 @@ async function read(home: Home): Promise<Members> {
   try {
     const run = await agent.ask("POST", "/v1/runs", { purpose: "a test", actions: ["acme.thing.get"], budget: {} });
     assert.equal(run.status, 202, run.text);
-    await home.approve(String(run.body["approval_id"]));
-    const path = `/v1/runs/${String(run.body["run_id"])}/calls`;
+    await home.approve(idIn(run, "approval_id"));
+    const path = `/v1/runs/${idIn(run, "run_id")}/calls`;
     return (await agent.ask("POST", path, { action: "acme.thing.get", input: { id: "1" } }, { prefer: "wait=40" }))
       .body;
   } finally {

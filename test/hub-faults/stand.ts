@@ -18,6 +18,7 @@ import {
 import { makePartition, type Partition } from "../support/partition.ts";
 import { type Cluster, makeCluster } from "../support/postgres.ts";
 import { startProvider, type TestProvider } from "../support/provider.ts";
+import { idIn, idOf } from "../support/reply.ts";
 
 const ACTIONS = ["acme.report.create", "acme.thing.change", "acme.thing.get"];
 // A caller has few runs open at once: each ends soon by itself.
@@ -74,7 +75,7 @@ async function denyAll(home: Home): Promise<void> {
   const { code, out } = await home.operator(["approvals", "--json"]);
   const cards = code === 0 ? (JSON.parse(out) as readonly Members[]) : [];
   for (const card of cards)
-    await home.operator(["deny", String(card["approval_id"]), "--reason", "nobody asks any more"]);
+    await home.operator(["deny", idOf(card, "approval_id"), "--reason", "nobody asks any more"]);
 }
 
 export async function makeFleet(programs: string, more: readonly string[] = []): Promise<FleetStand> {
@@ -163,7 +164,7 @@ export async function makeFleet(programs: string, more: readonly string[] = []):
     const first = await call(host.agent, host.run, "acme.thing.change", { id, name: `named ${id}` });
     // An agent is kept waiting for half a minute at most, and asks again for what is not over by then.
     const over = async (): Promise<Reply | false> => {
-      const now = await host.agent.ask("GET", String(first.body["status_path"]));
+      const now = await host.agent.ask("GET", idIn(first, "status_path"));
       return now.status !== 202 && now;
     };
     const reply = first.status === 202 ? await until("it is told", over, 60_000) : first;

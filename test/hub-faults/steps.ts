@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { type Exited, until } from "../support/home.ts";
+import { idIn } from "../support/reply.ts";
 import type { FleetStand, Told } from "./stand.ts";
 
 /** A word of a gateway to the hub: how it is known on the way there, and what has to hold once a fault in it is over. */
@@ -81,7 +82,7 @@ export const hubSteps: readonly HubStep[] = [
         ...{ purpose: id, actions: ["acme.thing.get"], budget: { duration_seconds: 60 } },
       });
       assert.equal(asked.status, 202, asked.text);
-      const card = String(asked.body["approval_id"]);
+      const card = idIn(asked, "approval_id");
       return async () => {
         await until("its card is on the hub", async () => {
           return (
@@ -101,7 +102,7 @@ export const hubSteps: readonly HubStep[] = [
         ...{ purpose: id, actions: ["acme.thing.get"], budget: { duration_seconds: 60 } },
       });
       assert.equal(asked.status, 202, asked.text);
-      const card = String(asked.body["approval_id"]);
+      const card = idIn(asked, "approval_id");
       await until("its card is on the hub", async () => {
         return (
           (await hubOf(stand, `select count(*)::int as count from gw_hub.cards where approval_id = '${card}'`)) === 1
@@ -115,7 +116,7 @@ export const hubSteps: readonly HubStep[] = [
         if (done.code !== 0) assert.match(done.err, /hub_unreachable/, done.err);
         await until("it is approved, once", async () => {
           // Over by itself where all this took long.
-          const { state } = (await stand.web1.agent.ask("GET", `/v1/runs/${String(asked.body["run_id"])}`)).body;
+          const { state } = (await stand.web1.agent.ask("GET", `/v1/runs/${idIn(asked, "run_id")}`)).body;
           return state === "open" || state === "ended";
         });
       };
