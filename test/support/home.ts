@@ -199,7 +199,7 @@ export function openPlane(
         sent.on("error", reject);
         sent.end(text ?? undefined);
       });
-      return within(work, 60_000, `${method} ${path}`);
+      return within(work, PATIENCE_MS, `${method} ${path}`);
     },
     close: () => agent.destroy(),
   };
@@ -244,7 +244,7 @@ export class Home {
     const shared = options.env === undefined && sharesProcess(args);
     const order = { args: [...args, "--home", this.folder], env: this.environment(), input, folder: process.cwd() };
     const work = shared ? playCommand(GW, order, keep, { identity }) : this.start(args, options).exited;
-    return within(work, 60_000, `gw ${args.join(" ")}`);
+    return within(work, PATIENCE_MS, `gw ${args.join(" ")}`);
   }
 
   start(args: readonly string[], options: StartOptions = {}): Started {
@@ -336,7 +336,7 @@ export class Home {
       if (running.child.exitCode !== null) assert.fail(`the gateway ended: ${running.err()}${running.out()}`);
       return false;
     };
-    await until("the gateway is up", isUp, 120_000);
+    await until("the gateway is up", isUp);
   }
 
   async status(): Promise<Members> {
@@ -463,7 +463,7 @@ export async function startAgent(home: Home, image = process.execPath): Promise<
   child.stdin.on("error", () => undefined);
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
   const next = async (what: string): Promise<Members> => {
-    const { value, done } = await within(lines.next(), 60_000, `the agent: ${what}`);
+    const { value, done } = await within(lines.next(), PATIENCE_MS, `the agent: ${what}`);
     assert.ok(done !== true, `the agent ended: ${what}`);
     return JSON.parse(value) as Members;
   };
