@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { defaults } from "../../kernel/defaults.ts";
 import { createNames } from "./answer-dns.ts";
 
 function ask(name: string, type: number): Buffer {
@@ -18,6 +19,46 @@ test("a name has one address of 198.18.0.0/15 for the whole run, whatever its le
   assert.match(addressOf(first), /^198\.1[89]\./);
   assert.equal(addressOf(names.answer(ask("API.Acme.example", 1))), addressOf(first));
   assert.notEqual(addressOf(names.answer(ask("other.example", 1))), addressOf(first));
+});
+
+test("an answer says that it has authority, repeats whether recursion was asked for, and carries one record", () => {
+  const query = ask("api.acme.example", 1);
+  const answer = createNames().answer(query) ?? Buffer.alloc(0);
+  const counts = [1, 1, 0, 0].flatMap((count) => [0, count]);
+  assert.deepEqual([...answer.subarray(0, 12)], [0x12, 0x34, 0x85, 0x80, ...counts]);
+  assert.deepEqual(answer.subarray(12, query.length), query.subarray(12));
+  // The name of the question, an address of the internet, for five seconds, four bytes of it.
+  assert.deepEqual([...answer.subarray(query.length)], [0xc0, 0x0c, 0, 1, 0, 1, 0, 0, 0, 5, 0, 4, 198, 18, 0, 1]);
+  query.writeUInt8(0, 2);
+  assert.equal(createNames().answer(query)?.readUInt8(2), 0x84);
+});
+
+test("names are counted through all of the range, and share its last address past it", () => {
+  const names = createNames();
+  const address = (at: number) => addressOf(names.answer(ask(`n${at}.example`, 1)));
+  const found = Array.from({ length: defaults.boxNames + 2 }, (_, at) => address(at + 1));
+  assert.deepEqual([found[255], found[256], found[65_535]], ["198.18.1.0", "198.18.1.1", "198.19.0.0"]);
+  assert.deepEqual(found.slice(-4), ["198.19.255.253", "198.19.255.254", "198.19.255.254", "198.19.255.254"]);
+  assert.equal(address(defaults.boxNames), "198.19.255.254");
+  assert.equal(address(1), "198.18.0.1");
+});
+
+test("a name of the longest label and a datagram of the largest size are read, and one byte more of either is not", () => {
+  const answers = (query: Buffer): boolean => createNames().answer(query) !== null;
+  assert.ok(answers(ask("a".repeat(63), 1)));
+  assert.equal(answers(ask("a".repeat(64), 1)), false);
+  const root = Buffer.from([0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1]);
+  assert.ok(answers(root));
+  assert.equal(answers(root.subarray(0, -1)), false);
+  const padded = (length: number): Buffer => Buffer.concat([root], length);
+  assert.ok(answers(padded(defaults.boxDatagramBytes)));
+  assert.equal(answers(padded(defaults.boxDatagramBytes + 1)), false);
+});
+
+test("a question that is cut off anywhere is not answered", () => {
+  const query = ask("api.acme.example", 1);
+  for (let length = 0; length < query.length; length++)
+    assert.equal(createNames().answer(query.subarray(0, length)), null, `${length} bytes`);
 });
 
 test("other questions are answered with nothing, so that the tool goes on at once", () => {

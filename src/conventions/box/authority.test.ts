@@ -20,6 +20,38 @@ test("a leaf is for its host alone, signed by an authority that signs nothing be
   assert.equal(leaf.checkHost("other.acme.example"), undefined);
 });
 
+test("an authority signs certificates alone, a leaf serves alone, and both last from an hour ago for thirty days", () => {
+  const wallMs = Date.UTC(2026, 2, 4, 5, 6, 7);
+  const { certificate, chainFor } = createAuthority(
+    { wallMs: () => wallMs },
+    { bytes: (length) => randomBytes(length) },
+  );
+  const [authority, leaf] = [certificate, chainFor("a.example")].map((pem) => new X509Certificate(pem));
+  for (const one of [authority, leaf]) {
+    assert.equal(one?.validFromDate.toISOString(), "2026-03-04T04:06:07.000Z");
+    assert.equal(one?.validToDate.toISOString(), "2026-04-03T05:06:07.000Z");
+  }
+  assert.deepEqual(leaf?.keyUsage, ["1.3.6.1.5.5.7.3.1"]);
+  assert.equal(leaf?.subjectAltName, "DNS:a.example");
+  assert.equal(leaf?.subject, "CN=a.example");
+  const bytesOf = (one: X509Certificate | undefined) => one?.raw.toString("hex") ?? "";
+  // Critical both: what constrains them, and what their key is for.
+  const [constraints, usage] = ["0603551d130101ff04", "0603551d0f0101ff04"];
+  assert.ok(bytesOf(authority).includes(`${constraints}0830060101ff020100`));
+  assert.ok(bytesOf(authority).includes(`${usage}0403020106`));
+  assert.ok(bytesOf(leaf).includes(`${constraints}023000`));
+  assert.ok(bytesOf(leaf).includes(`${usage}0403020780`));
+});
+
+test("a serial number is positive and has no leading zeros, whatever was drawn", () => {
+  for (const byte of [0x00, 0x3f, 0x80, 0xff]) {
+    const random = { bytes: (length: number) => Buffer.alloc(length, byte) };
+    const { serialNumber } = new X509Certificate(createAuthority({ wallMs: () => Date.now() }, random).certificate);
+    assert.equal(serialNumber.length, 32);
+    assert.equal(Number.parseInt(serialNumber.slice(0, 2), 16), (byte & 0x3f) | 0x40);
+  }
+});
+
 test("two runs have authorities of their own, and no two certificates a serial number", () => {
   const [one, other] = [make(), make()];
   assert.notEqual(new X509Certificate(one.certificate).subject, new X509Certificate(other.certificate).subject);

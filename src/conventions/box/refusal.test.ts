@@ -12,7 +12,7 @@ function at(change: Partial<BoxRequest> & { readonly host?: string }): string {
     headers: [["host", host]],
     ...rest,
   });
-  return found.kind === "origin" ? found.origin : "refused";
+  return found.kind === "origin" ? found.origin : found.why;
 }
 
 test("a request is for the origin of its Host field, with its port where that is unusual", () => {
@@ -20,13 +20,19 @@ test("a request is for the origin of its Host field, with its port where that is
   assert.equal(at({ host: "API.acme.example:443" }), "https://api.acme.example");
   assert.equal(at({ host: "api.acme.example:8443" }), "https://api.acme.example:8443");
   assert.equal(at({ scheme: "http", serverName: null, host: "127.0.0.1:8080" }), "http://127.0.0.1:8080");
+  assert.equal(at({ scheme: "http", serverName: null, host: "api.acme.example:80" }), "http://api.acme.example");
+  assert.equal(at({ scheme: "http", serverName: null, host: "api.acme.example:443" }), "http://api.acme.example:443");
+  assert.equal(at({ host: "api.acme.example:80" }), "https://api.acme.example:80");
+  assert.equal(at({ serverName: "API.acme.example" }), "https://api.acme.example");
 });
 
 test("what could be for two hosts, or for none, is refused", () => {
-  assert.equal(at({ serverName: "other.example" }), "refused");
-  assert.equal(at({ serverName: null }), "refused");
-  assert.equal(at({ host: "192.0.2.1", serverName: null }), "refused");
-  assert.equal(at({ headers: [] }), "refused");
+  assert.equal(at({ serverName: "other.example" }), "other_name");
+  assert.equal(at({ serverName: null }), "address");
+  assert.equal(at({ host: "192.0.2.1", serverName: null }), "address");
+  assert.equal(at({ host: "192.0.2.1", serverName: "192.0.2.1" }), "address");
+  assert.equal(at({ host: "[::1]", serverName: "[::1]" }), "address");
+  assert.equal(at({ headers: [] }), "host_fields");
   assert.equal(
     at({
       headers: [
@@ -34,20 +40,20 @@ test("what could be for two hosts, or for none, is refused", () => {
         ["host", "api.acme.example"],
       ],
     }),
-    "refused",
+    "host_fields",
   );
-  for (const host of ["", "a b", "user@api.acme.example", "api.acme.example:x", "-a.example", "a..example", "[::1]"]) {
-    assert.equal(at({ host, serverName: host }), "refused", host);
+  for (const host of ["", "a b", "user@api.acme.example", "api.acme.example:x", "-a.example", "a..example"]) {
+    assert.equal(at({ host, serverName: host }), "host", host);
   }
 });
 
 test("proxy requests, upgrades and gRPC are refused", () => {
-  assert.equal(at({ method: "CONNECT", target: "api.acme.example:443" }), "refused");
-  assert.equal(at({ target: "https://api.acme.example/x" }), "refused");
-  assert.equal(at({ target: "*" }), "refused");
+  assert.equal(at({ method: "CONNECT", target: "api.acme.example:443" }), "connect");
+  assert.equal(at({ target: "https://api.acme.example/x" }), "whole_url");
+  assert.equal(at({ target: "*" }), "whole_url");
   const host = ["host", "api.acme.example"] as const;
-  assert.equal(at({ headers: [host, ["upgrade", "websocket"]] }), "refused");
-  assert.equal(at({ headers: [host, ["content-type", "application/grpc+proto"]] }), "refused");
+  assert.equal(at({ headers: [host, ["upgrade", "websocket"]] }), "upgrade");
+  assert.equal(at({ headers: [host, ["content-type", "application/grpc+proto"]] }), "grpc");
 });
 
 test("a refusal is a 403 that names its code, and git gets text", () => {
@@ -56,4 +62,6 @@ test("a refusal is a 403 that names its code, and git gets text", () => {
   assert.equal(told.reason, "Refused by gw - box_request_refused");
   assert.deepEqual(JSON.parse(told.body.toString()), { message: "No.", error: "box_request_refused", detail: "No." });
   assert.deepEqual(refuseInBox("x", "No.", "git/2.39").headers, [["content-type", "text/plain; charset=utf-8"]]);
+  assert.equal(refuseInBox("x", "No.", "git/2.39").body.toString(), "x: No.\n");
+  assert.equal(refuseInBox("x", "No.", undefined).headers[0]?.[1], "application/json");
 });

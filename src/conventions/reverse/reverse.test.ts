@@ -38,6 +38,11 @@ function said(found: Reversed): string {
   return found.kind === "action" ? found.action.name : found.code;
 }
 
+/** As text: objects that were read have no prototype. */
+function inputOf(found: Reversed): string {
+  return found.kind === "action" ? JSON.stringify(found.input) : found.code;
+}
+
 const READ = "effect: read, request: { method: GET";
 
 describe("which action a request is", () => {
@@ -269,5 +274,140 @@ describe("two actions that can send one request", () => {
     assert.equal(overlaps(post(`t: { in: body, ${text} }`), post(`u: { in: body, ${text} }`)), false);
     assert.equal(overlaps(post("", "/x/y"), post(`i: { in: path, ${text} }`, "/x/{i}")), false);
     assert.equal(overlaps(post(""), "{ effect: write, request: { method: POST, path: /x } }"), false);
+  });
+});
+
+describe("how a request is spelled", () => {
+  const pack = packOf(`
+  root: { ${READ}, path: / } }
+  kept: { ${READ}, path: /kept/ } }
+  find:
+    effect: read
+    request: { method: GET, path: /find }
+    input:
+      q: { in: query, type: string, maxLength: 9 }
+      sort: { in: query, const: name }
+      a: { in: query, type: string, maxLength: 9, optional: true }
+  form:
+    effect: write
+    request: { method: POST, path: /form, body: application/x-www-form-urlencoded }
+    input:
+      n: { in: body, type: integer, minimum: 0, maximum: 99 }
+      tags: { in: body, as: tag, type: array, items: { type: string, maxLength: 9 }, maxItems: 4, optional: true }
+  rest: { ${READ}, path: "/files/{path+}" }, input: { path: { in: path, type: string, maxLength: 20 } } }
+`);
+
+  test("the order of names makes no difference, and neither do escapes", () => {
+    for (const line of ["q=x&sort=name&a=1", "a=1&sort=name&q=%78", "sort=name&q=x&a=1"]) {
+      const found = send(pack, `GET /find?${line}`);
+      assert.deepEqual(found.kind === "action" && found.input, { q: "x", a: "1" }, line);
+    }
+  });
+
+  test("the rest of a path is one input, slashes and all", () => {
+    const found = send(pack, "GET /files/a%20b/c");
+    assert.equal(inputOf(found), '{"path":"a b/c"}');
+    assert.equal(said(send(pack, "GET /files")), "path_not_in_packs");
+  });
+
+  test("a final slash is part of a path, where an action has one and where it has none", () => {
+    assert.equal(said(send(pack, "GET /")), "root");
+    assert.equal(said(send(pack, "GET /kept/")), "kept");
+    assert.equal(said(send(pack, "GET /kept")), "path_not_in_packs");
+    assert.equal(said(send(pack, "GET /find/?q=x&sort=name")), "path_not_in_packs");
+  });
+
+  test("a form is read member by member, as the types have it", () => {
+    const form = (body: string) =>
+      send(pack, "POST /form", { body, headers: [["content-type", "application/x-www-form-urlencoded"]] });
+    const found = form("tag=a&n=7&tag=b");
+    assert.deepEqual(found.kind === "action" && found.input, { n: 7, tags: ["a", "b"] });
+    for (const body of ["n=x", "n=7&n=7", "n=7&more=1", "tag=a", ""])
+      assert.equal(said(form(body)), "request_not_in_packs", body);
+  });
+
+  test("the nearest came farthest: past its path, its query, its fields, its body", () => {
+    const nearestOf = (line: string, more: Parameters<typeof send>[2] = {}) => {
+      const found = send(pack, line, more);
+      return found.kind === "refused" ? `${found.nearest?.action} ${found.nearest?.depth}` : said(found);
+    };
+    assert.equal(nearestOf("POST /find"), "acme.find 1");
+    assert.equal(nearestOf("GET /find?sort=name"), "acme.find 3");
+    assert.equal(nearestOf("GET /find?q=x"), "acme.find 3");
+    assert.equal(nearestOf("GET /find?q=x&sort=age"), "acme.find 3");
+    assert.equal(nearestOf("GET /find?q=x&sort=name&more=1"), "acme.find 4");
+    assert.equal(nearestOf("GET /find?q=x&sort=name", { headers: [["range", "bytes=0-1"]] }), "acme.find 5");
+    assert.equal(nearestOf("GET /find?q=x&sort=name", { json: {} }), "acme.find 6");
+    assert.equal(nearestOf("GET /find?q=0123456789&sort=name"), "acme.find 8");
+  });
+
+  test("a value that binding refuses is told with where it stands", () => {
+    const found = send(pack, "GET /find?q=0123456789&sort=name");
+    assert.ok(found.kind === "refused" && found.nearest?.why.includes("/q"), JSON.stringify(found));
+  });
+});
+
+describe("a body that is not taken apart", () => {
+  const pack = packOf(`
+  invoke: { effect: write, request: { method: POST, path: /invoke, body: application/json }, input: { payload: { in: body, whole: true, type: object, additionalProperties: true } } }
+  put: { effect: write, request: { method: PUT, path: /file, body: opaque, media_type: text/plain }, input: { bytes: { in: body, type: string, maxLength: 8 } } }
+  upload: { effect: write, request: { method: POST, path: /upload, body: multipart/form-data }, input: { note: { in: body, type: string, maxLength: 9 } } }
+`);
+  const as = (type: string, body: string) => ({ body, headers: [["content-type", type]] as readonly HeaderLine[] });
+
+  test("is the one input that stands for all of it", () => {
+    const whole = send(pack, "POST /invoke", { json: { a: 1, b: [2] } });
+    assert.equal(inputOf(whole), '{"payload":{"a":1,"b":[2]}}');
+    const bytes = send(pack, "PUT /file", as("text/plain", "abc"));
+    assert.deepEqual(bytes.kind === "action" && bytes.input, { bytes: "YWJj" });
+    const none = send(pack, "PUT /file", as("text/plain", ""));
+    assert.deepEqual(none.kind === "action" && none.input, { bytes: "" });
+    assert.equal(said(send(pack, "PUT /file", as("text/html", "abc"))), "request_not_in_packs");
+    assert.equal(said(send(pack, "PUT /file", as("text/plain", "abcdefg"))), "request_not_in_packs");
+  });
+
+  test("is refused where it is an upload of several parts, in words that say what to use", () => {
+    const form = "multipart/form-data; boundary=x";
+    const found = send(
+      pack,
+      "POST /upload",
+      as(form, '--x\r\ncontent-disposition: form-data; name="note"\r\n\r\na\r\n--x--\r\n'),
+    );
+    assert.ok(found.kind === "refused" && found.nearest?.depth === 6, JSON.stringify(found));
+    assert.ok(found.nearest.why.includes("gw call"));
+  });
+});
+
+describe("a document", () => {
+  const query = "query Things($first: Int!) { things(first: $first) { id } }";
+  const document = (name: string, text: string) => `
+  ${name}:
+    effect: read
+    request: { method: POST, path: /graphql, body: application/json }
+    input:
+      query: { in: body, const: "${text}", language: graphql }
+      variables: { in: body, type: object, additionalProperties: true, optional: true }
+`;
+  const pack = packOf(document("things", query) + document("others", "query Others { others { id } }"));
+  const post = (json: unknown) => send(pack, "POST /graphql", { json });
+
+  test("is the action's own with other blanks, and any other is not this action", () => {
+    const spaced = "query Things( $first : Int! ) {\n  things(first: $first) {\n id }\n}";
+    const found = post({ query: spaced, variables: { first: 2 } });
+    assert.equal(said(found), "things");
+    assert.equal(inputOf(found), '{"variables":{"first":2}}');
+    assert.equal(said(post({ query: "query Others { others { id } }" })), "others");
+    for (const json of [{}, [], "x", { query: 7 }, { query: "" }, { query: query.replace("id", "id secret") }])
+      assert.equal(said(post(json)), "request_not_in_packs", JSON.stringify(json));
+    assert.equal(said(send(pack, "POST /graphql")), "request_not_in_packs");
+  });
+
+  test("that has the name of an action's is nearer to it than one of another name", () => {
+    const nearestOf = (text: string) => {
+      const found = post({ query: text });
+      return found.kind === "refused" ? [found.nearest?.action, found.nearest?.depth] : [];
+    };
+    assert.deepEqual(nearestOf("query Others { others { id secret } }"), ["acme.others", 7]);
+    assert.deepEqual(nearestOf("query Nothing { nothing }"), ["acme.things", 6]);
   });
 });
