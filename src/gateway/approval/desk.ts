@@ -195,7 +195,7 @@ export function createDesk(ports: DeskPorts): Desk {
     ask(question) {
       line.requireNotCooling(question);
       line.requireRoom(question);
-      const { promise, resolve } = Promise.withResolvers<Verified<DecisionStatement>>();
+      const { promise, resolve } = createAnswer();
       const entry = enter(question, [resolve]);
       moveLine();
       return { approvalId: entry.approval.approvalId, answer: promise };
@@ -204,7 +204,7 @@ export function createDesk(ports: DeskPorts): Desk {
     supersede(approvalId, question) {
       const old = line.of(approvalId);
       if (old === undefined) return null;
-      const { promise, resolve } = Promise.withResolvers<Verified<DecisionStatement>>();
+      const { promise, resolve } = createAnswer();
       const entry = enter(question, [...old.resolvers.splice(0), resolve]);
       const event = { ...envelope("approval_withdrawn"), ...links(old.approval), reason: "superseded" };
       void finish(old, "withdrawn", "observation", { decidedBy: null, reason: "superseded" }, [event]).catch(
@@ -313,7 +313,14 @@ function notPending(): Denied {
   return new Denied("approval_not_pending", "This question is no longer open. The decision changed nothing.");
 }
 
-/** A rejected promise that nobody needs to catch. */
+/** An answer that nobody has to wait for: a no to a question that whoever asked has left must not end the gateway. */
+function createAnswer(): PromiseWithResolvers<Verified<DecisionStatement>> {
+  const answer = Promise.withResolvers<Verified<DecisionStatement>>();
+  answer.promise.catch(() => undefined);
+  return answer;
+}
+
+/** A rejected promise that nobody needs to catch: all who asked may have left. */
 function refusal(code: Denied["code"], message: string): Promise<never> {
   const rejected = Promise.reject(new Denied(code, message));
   rejected.catch(() => undefined);
