@@ -72,6 +72,24 @@ export const explained: readonly Explained[] = [
     why: "what is longer than it may be is refused when it is read, wherever it was cut before",
   },
   {
+    file: "src/conventions/reverse/canonical.ts",
+    code: "return a < b ? -1 : a > b ? 1 : 0;",
+    says: "a > b → false",
+    why: "the sort of this engine asks alone whether one stands before the other",
+  },
+  {
+    file: "src/conventions/reverse/document.ts",
+    code: "if (keys.size >= KEYS_KEPT) keys.clear();",
+    says: "keys.clear(); → ;",
+    why: "what is forgotten is worked out anew: only the memory differs",
+  },
+  {
+    file: "src/conventions/reverse/reverse.ts",
+    code: 'if (first?.kind !== "literal") others.push(action);',
+    says: 'first?.kind !== "literal" → true',
+    why: "held against every path it fits the same ones: only the time differs",
+  },
+  {
     file: "src/conventions/url/admit.ts",
     code: "throw error;",
     says: "throw error; → ;",
@@ -100,6 +118,18 @@ export const explained: readonly Explained[] = [
     code: "const once = start !== -1 && end > start && text.lastIndexOf(open) === start && text.lastIndexOf(close) === end;",
     says: "> → >=",
     why: "an opening and a closing tag cannot begin at the same place",
+  },
+  {
+    file: "src/gateway/approval/desk.ts",
+    code: "const expiresAt = isoTime(wallMs + Math.max(0, approval.expiresBootMs - clock.bootMs()));",
+    says: "0 → 1",
+    why: "a card that is shown when its time is over decides nothing, whatever it says",
+  },
+  {
+    file: "src/gateway/approval/events.ts",
+    code: "if (assertion === undefined || passkey === null) return null;",
+    says: "|| → &&",
+    why: "who answered is known exactly where there is an answer; the compiler wants both",
   },
   {
     file: "src/gateway/record/row-order.ts",

@@ -44,4 +44,5 @@ export const heldBy: Readonly<Record<string, readonly string[]>> = {
     "test/gateway-ticket-service.test.ts",
   ],
   "gateway/token": ["test/gateway-tokens.test.ts"],
+  "packages/request/src": ["packages/request/test/pipeline.test.ts", "packages/request/test/hostile.test.ts"],
 };

@@ -123,3 +123,10 @@ test("no bytes are plain that node:http reads in another way", async () => {
     { numRuns: 500 },
   );
 });
+
+test("a head is read up to its longest, the empty line counted, and one byte more is left to others", () => {
+  const head = Buffer.from("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+  assert.notEqual(readPlainHead(head, head.length), null);
+  assert.equal(readPlainHead(head, head.length - 1), null);
+  assert.equal(readPlainHead(head.subarray(0, -1), 100), null);
+});

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { test } from "node:test";
+import { digestBytes } from "../../../src/kernel/canonical-json.ts";
 import { Denied } from "../../../src/kernel/failure.ts";
-import { type IncomingBody, readBody } from "./read-body.ts";
+import { type IncomingBody, readBody, seeBytes } from "./read-body.ts";
 
 /** The events of an IncomingMessage, driven by hand. */
 class Source extends EventEmitter implements IncomingBody {
@@ -119,4 +120,15 @@ test("a body does not count as whole while a part of it is still being written",
   fails.reject(new Error("disk full"));
   await assert.rejects(failed, /disk full/);
   assert.equal(failing.state.aborted, 1);
+});
+
+test("what was read of a refused request is told by its size and digest, in however many pieces it came", () => {
+  const told = (...pieces: readonly string[]) => {
+    const seen = seeBytes();
+    for (const piece of pieces) seen.add(Buffer.from(piece));
+    return seen.told();
+  };
+  const whole = { digest: digestBytes(Buffer.from("abc")), bytes: 3 };
+  for (const pieces of [["abc"], ["a", "bc"], ["a", "b", "c"], ["", "abc"]]) assert.deepEqual(told(...pieces), whole);
+  for (const pieces of [[], [""], ["", ""]]) assert.deepEqual(told(...pieces), { digest: null, bytes: 0 });
 });

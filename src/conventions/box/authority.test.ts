@@ -45,10 +45,11 @@ test("an authority signs certificates alone, a leaf serves alone, and both last 
 
 test("a serial number is positive and has no leading zeros, whatever was drawn", () => {
   for (const byte of [0x00, 0x3f, 0x80, 0xff]) {
-    const random = { bytes: (length: number) => Buffer.alloc(length, byte) };
+    const random = { bytes: (length: number) => Buffer.alloc(length, 0x11).fill(byte, 0, 1) };
     const { serialNumber } = new X509Certificate(createAuthority({ wallMs: () => Date.now() }, random).certificate);
     assert.equal(serialNumber.length, 32);
     assert.equal(Number.parseInt(serialNumber.slice(0, 2), 16), (byte & 0x3f) | 0x40);
+    assert.equal(serialNumber.slice(2), "11".repeat(15));
   }
 });
 

@@ -294,6 +294,9 @@ describe("how a request is spelled", () => {
     input:
       n: { in: body, type: integer, minimum: 0, maximum: 99 }
       tags: { in: body, as: tag, type: array, items: { type: string, maxLength: 9 }, maxItems: 4, optional: true }
+  fixed: { effect: write, request: { method: POST, path: /fixed, body: application/json }, input: { sort: { in: body, const: name } } }
+  numbered: { ${READ}, path: "/t/{id}" }, input: { id: { in: path, type: integer, minimum: 1, maximum: 9 } } }
+  named: { ${READ}, path: "/t/{name}" }, input: { name: { in: path, type: string, maxLength: 9 }, q: { in: query, type: string, maxLength: 9 } } }
   rest: { ${READ}, path: "/files/{path+}" }, input: { path: { in: path, type: string, maxLength: 20 } } }
 `);
 
@@ -332,6 +335,8 @@ describe("how a request is spelled", () => {
       return found.kind === "refused" ? `${found.nearest?.action} ${found.nearest?.depth}` : said(found);
     };
     assert.equal(nearestOf("POST /find"), "acme.find 1");
+    assert.equal(nearestOf("GET /t/x"), "acme.named 3");
+    assert.equal(nearestOf("GET /t/7"), "numbered");
     assert.equal(nearestOf("GET /find?sort=name"), "acme.find 3");
     assert.equal(nearestOf("GET /find?q=x"), "acme.find 3");
     assert.equal(nearestOf("GET /find?q=x&sort=age"), "acme.find 3");
@@ -344,6 +349,8 @@ describe("how a request is spelled", () => {
   test("a value that binding refuses is told with where it stands", () => {
     const found = send(pack, "GET /find?q=0123456789&sort=name");
     assert.ok(found.kind === "refused" && found.nearest?.why.includes("/q"), JSON.stringify(found));
+    const other = send(pack, "POST /fixed", { json: { sort: "age" } });
+    assert.ok(other.kind === "refused" && other.nearest?.why.includes('"name"'), JSON.stringify(other));
   });
 });
 
