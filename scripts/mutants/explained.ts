@@ -12,6 +12,48 @@ export interface Explained {
 
 export const explained: readonly Explained[] = [
   {
+    file: "src/adapters/transport/http/address.ts",
+    code: "if (held !== undefined) return held;",
+    says: "held !== undefined → false",
+    why: "what is not remembered is judged anew: only the time differs",
+  },
+  {
+    file: "src/adapters/transport/http/address.ts",
+    code: "if (known.size >= KNOWN_ADDRESSES) known.clear();",
+    says: "known.size >= KNOWN_ADDRESSES → true",
+    why: "what is not remembered is judged anew: only the time differs",
+  },
+  {
+    file: "src/adapters/transport/http/address.ts",
+    code: "if (known.size >= KNOWN_ADDRESSES) known.clear();",
+    says: "known.size >= KNOWN_ADDRESSES → false",
+    why: "what is not remembered is judged anew: only the time differs",
+  },
+  {
+    file: "src/adapters/transport/http/address.ts",
+    code: "if (known.size >= KNOWN_ADDRESSES) known.clear();",
+    says: ">= → >",
+    why: "what is not remembered is judged anew: only the time differs",
+  },
+  {
+    file: "src/adapters/transport/http/address.ts",
+    code: "if (known.size >= KNOWN_ADDRESSES) known.clear();",
+    says: "known.clear(); → ;",
+    why: "what is not remembered is judged anew: only the time differs",
+  },
+  {
+    file: "src/adapters/transport/http/address.ts",
+    code: "known.set(address, kind);",
+    says: "known.set(address, kind); → ;",
+    why: "what is not remembered is judged anew: only the time differs",
+  },
+  {
+    file: "src/adapters/transport/http/address.ts",
+    code: "const KNOWN_ADDRESSES = 4096;",
+    says: "4096 → 4097",
+    why: "what is not remembered is judged anew: only the time differs",
+  },
+  {
     file: "src/audit/verify/scan-threads.ts",
     code: "return startThreads(segments, total < WORTH_BYTES ? 1 : Math.min(availableParallelism(), segments.length));",
     says: "total < WORTH_BYTES → false",
