@@ -1,6 +1,6 @@
 import { isAscii } from "node:buffer";
 import { createDecipheriv, type KeyObject } from "node:crypto";
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject } from "../../kernel/json.ts";
 import { decodeRecord } from "../codec.ts";
@@ -8,10 +8,11 @@ import type { AuditEvent, Journal } from "../event.ts";
 import type { ReadFile } from "../files.ts";
 import { decodeOpen, type OpenReason } from "../frame/bodies.ts";
 import { type Cursor, isLinked, openCursor } from "../frame/cursor.ts";
-import { DATA_FLAG_REDO, FRAME_TYPES, HEADER_BYTES, LINK_BYTES, segmentName, segmentOf } from "../frame/layout.ts";
+import { DATA_FLAG_REDO, FRAME_TYPES, HEADER_BYTES, LINK_BYTES, segmentName } from "../frame/layout.ts";
 import { type FrameKeys, startFrameKeys } from "../keys/seed.ts";
 import { openReadFile } from "../node-files.ts";
 import { expand } from "./expand.ts";
+import { type ReadFrom, segmentsOf } from "./place.ts";
 import { findSeed } from "./seeds.ts";
 
 /** What a reader meets, in the order of the log. What it cannot read it says, and goes on. */
@@ -67,31 +68,6 @@ interface OpenSegment {
   keys: FrameKeys | undefined;
   /** The key of a frame that did not open yet, because its writer is not done with it. */
   pending: KeyObject | undefined;
-}
-
-/** A place in the log to begin at: what stands before it is passed over without being opened. */
-export interface ReadFrom {
-  readonly segment: number;
-  /** The first frame that counts begins here or later. */
-  readonly offset: number;
-}
-
-/** Where about so many bytes of the log are left to read; undefined where that is all of it. */
-export function fromNewest(folder: string, bytes: number): ReadFrom | undefined {
-  let left = bytes;
-  for (const segment of segmentsOf(folder).reverse()) {
-    const { size } = statSync(join(folder, segmentName(segment)));
-    if (size > left) return { segment, offset: size - left };
-    left -= size;
-  }
-  return undefined;
-}
-
-function segmentsOf(folder: string): number[] {
-  return readdirSync(folder)
-    .map(segmentOf)
-    .filter((number) => number !== undefined)
-    .sort((a, b) => a - b);
 }
 
 /** With `wanted`, only the frames of these numbers are opened. */

@@ -10,6 +10,8 @@ export interface CliIo {
   readonly isTty: boolean;
   /** Shows this in the last line of standard error in the place of what it showed before; absent where that is no terminal. */
   status?(text: string): void;
+  /** Whether standard output is a file: nothing that is written there comes between what `status` shows. */
+  readonly intoFile?: boolean;
   readonly color: boolean;
   /** How wide that terminal is. */
   readonly columns?: number;

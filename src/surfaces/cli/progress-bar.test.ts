@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { test } from "node:test";
-import { progressBar } from "./progress-bar.ts";
+import { progressBar, spread } from "./progress-bar.ts";
 
 test("what takes over a second says how far it is and how long it will take, and leaves nothing behind", () => {
   const shown: string[] = [];
@@ -24,6 +24,19 @@ test("what takes over a second says how far it is and how long it will take, and
     `${"█".repeat(12)}${"░".repeat(12)} 50 % of 40 MB, 2 s left`,
     `${"█".repeat(24)} 100 % of 40 MB, 0 s left`,
     "",
+  ]);
+});
+
+test("several pieces of work are one bar, and none counts for more than it was said to be", () => {
+  const shown: (readonly [number, number])[] = [];
+  const part = spread({ show: (done, total) => shown.push([done, total]), clear: () => undefined }, [10, 20, 30]);
+  part(0)(4);
+  part(1)(25);
+  part(2)(30);
+  assert.deepEqual(shown, [
+    [4, 60],
+    [30, 60],
+    [60, 60],
   ]);
 });
 

@@ -51,3 +51,12 @@ export function progressBar(
     clear,
   };
 }
+
+/** One bar over several pieces of work, one after the other, each of about so many bytes. */
+export function spread(bar: ProgressBar, parts: readonly number[]): (part: number) => (done: number) => void {
+  const total = parts.reduce((sum, bytes) => sum + bytes, 0);
+  return (part) => {
+    const before = parts.slice(0, part).reduce((sum, bytes) => sum + bytes, 0);
+    return (done) => bar.show(before + Math.min(done, parts[part] ?? 0), total);
+  };
+}

@@ -1,4 +1,4 @@
-import { constants, openSync } from "node:fs";
+import { constants, fstatSync, openSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { isatty, ReadStream } from "node:tty";
 import { Denied } from "../../kernel/failure.ts";
@@ -17,12 +17,22 @@ export function openTerminal(): CliIo {
     err: (line) => void process.stderr.write(`${line}\n`),
     isTty,
     ...(process.stderr.isTTY === true ? { status: (text) => void process.stderr.write(`\r${text}\x1b[K`) } : {}),
+    intoFile: !isTty && isFile(1),
     ...(isTty ? { columns: process.stdout.columns } : {}),
     color: isTty && (process.env["NO_COLOR"] ?? "") === "" && process.env["TERM"] !== "dumb",
     askSecret,
     ask,
     readSecret: (prompt) => (process.stdin.isTTY === true ? askSecret(prompt) : readPiped()),
   };
+}
+
+/** A descriptor that was closed before the start is none. */
+function isFile(descriptor: number): boolean {
+  try {
+    return fstatSync(descriptor).isFile();
+  } catch {
+    return false;
+  }
 }
 
 function ignoreClosedPipe(error: Error): void {

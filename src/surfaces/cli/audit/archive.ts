@@ -30,6 +30,7 @@ import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
+import { type ProgressBar, progressBar, spread } from "../progress-bar.ts";
 import { seenOf } from "../vault/seen.ts";
 import { say, withOperator } from "../vault/session.ts";
 import { checkLog, cuttersOf } from "./check-log.ts";
@@ -58,7 +59,9 @@ export function runArchive(into: string, options: ArchiveOptions, deps: CliDeps)
       if (`${target}/`.startsWith(`${resolve(folder)}/`))
         throw new Denied("archive_refused", "An archive inside the log's own folder moves nothing away.");
       // One at a time: a second would sign for segments that the first has taken away.
-      return withLock(join(home.folder, "archive.lock"), () => move(home, operator, folder, target, options, deps), 0);
+      const bar = progressBar(options.json ? null : (deps.io.status ?? null));
+      const moved = (): Promise<Exit> => move(home, operator, folder, target, options, deps, bar).finally(bar.clear);
+      return withLock(join(home.folder, "archive.lock"), moved, 0);
     });
   });
 }
@@ -70,6 +73,7 @@ async function move(
   target: string,
   options: ArchiveOptions,
   deps: CliDeps,
+  bar: ProgressBar,
 ): Promise<Exit> {
   const vault = home.readVault();
   const asked = await retentionOf(options);
@@ -84,7 +88,10 @@ async function move(
   const { head } = seenOf(deps.vault.stateFolder, vault);
   // The cut says who attested what it stands for: nobody but who is or was an operator, whatever name a stranger gave themselves.
   const known = { allowUnattested: true, cutAt, operators: cuttersOf(vault).map(({ key }) => key) };
-  const before = await checkLog(folder, vault, { ...known, ...(head === null ? {} : { heads: [head] }) });
+  const going = bytesOf(folder, cutAt);
+  const part = spread(bar, [bytesOf(folder), going, bytesOf(target) + going]);
+  const heads = head === null ? {} : { heads: [head] };
+  const before = await checkLog(folder, vault, { ...known, ...heads, onProgress: part(0) });
   if (before.exit !== 0 || before.cut === null || before.cut.sealed === null) {
     throw new Denied(
       "archive_refused",
@@ -93,8 +100,9 @@ async function move(
   }
   const first = before.begins.segment;
   const names = movable(folder, first, cutAt);
-  copyDurably(folder, target, names, first > 1);
-  const copy = await checkLog(target, vault, known);
+  await copyDurably(folder, target, names, first > 1, part(1));
+  const copy = await checkLog(target, vault, { ...known, onProgress: part(2) });
+  bar.clear();
   if (copy.exit !== 0 || !isDeepStrictEqual(copy.cut, before.cut)) {
     throw new Denied(
       "archive_refused",
@@ -171,6 +179,12 @@ function firstWithin(folder: string, segments: readonly number[], megabytes: num
   return segments[0] ?? 1;
 }
 
+/** Of the segments in a folder, or of those before one; 0 where there is no folder. */
+function bytesOf(folder: string, before = Number.POSITIVE_INFINITY): number {
+  const segments = existsSync(folder) ? segmentsIn(folder).filter((segment) => segment < before) : [];
+  return segments.reduce((sum, segment) => sum + statSync(join(folder, segmentName(segment))).size, 0);
+}
+
 function segmentsIn(folder: string): readonly number[] {
   return readdirSync(folder)
     .map(segmentOf)
@@ -188,8 +202,15 @@ function movable(folder: string, first: number, cutAt: number): readonly string[
     .sort();
 }
 
-function copyDurably(folder: string, target: string, names: readonly string[], withCut: boolean): void {
+async function copyDurably(
+  folder: string,
+  target: string,
+  names: readonly string[],
+  withCut: boolean,
+  progress: (done: number) => void,
+): Promise<void> {
   makeFolder(target);
+  let done = 0;
   // A folder that holds the part before needs no cut to begin with: it goes on from its own segments.
   const goesOn = existsSync(join(target, segmentName(1)));
   for (const name of withCut && !goesOn ? [CUT_NAME, ...names] : names) {
@@ -198,6 +219,10 @@ function copyDurably(folder: string, target: string, names: readonly string[], w
     rmSync(to, { force: true });
     copyFileSync(join(folder, name), to, constants.COPYFILE_EXCL);
     sync(to, constants.O_RDONLY);
+    done += statSync(to).size;
+    progress(done);
+    // Whoever ends the command is heard between two files.
+    await new Promise((resolve) => setImmediate(resolve));
   }
   syncFolder(target);
   syncFolder(dirname(target));

@@ -1,7 +1,8 @@
 import type { KeyObject } from "node:crypto";
 import { startActivity } from "../../../audit/journals/activity.ts";
 import { startSessions } from "../../../audit/journals/sessions.ts";
-import { fromNewest, type LogItem, openReader, type ReadFrom } from "../../../audit/read/reader.ts";
+import { fromNewest, type ReadFrom } from "../../../audit/read/place.ts";
+import { type LogItem, openReader } from "../../../audit/read/reader.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";

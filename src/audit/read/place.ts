@@ -1,0 +1,39 @@
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { segmentName, segmentOf } from "../frame/layout.ts";
+
+/** A place in the log to begin at: what stands before it is passed over without being opened. */
+export interface ReadFrom {
+  readonly segment: number;
+  /** The first frame that counts begins here or later. */
+  readonly offset: number;
+}
+
+/** Where about so many bytes of the log are left to read; undefined where that is all of it. */
+export function fromNewest(folder: string, bytes: number): ReadFrom | undefined {
+  let left = bytes;
+  for (const segment of segmentsOf(folder).reverse()) {
+    const { size } = statSync(join(folder, segmentName(segment)));
+    if (size > left) return { segment, offset: size - left };
+    left -= size;
+  }
+  return undefined;
+}
+
+/** How large the log is now, and how much of it stands before a place. */
+export function extentOf(folder: string): { readonly total: number; before(place: ReadFrom): number } {
+  const begins = new Map<number, number>();
+  let total = 0;
+  for (const segment of segmentsOf(folder)) {
+    begins.set(segment, total);
+    total += statSync(join(folder, segmentName(segment))).size;
+  }
+  return { total, before: ({ segment, offset }) => (begins.get(segment) ?? total) + offset };
+}
+
+export function segmentsOf(folder: string): number[] {
+  return readdirSync(folder)
+    .map(segmentOf)
+    .filter((number) => number !== undefined)
+    .sort((a, b) => a - b);
+}
