@@ -2,7 +2,6 @@ import type { EnrolledPasskey } from "../conventions/passkey/passkey.ts";
 import type { Sleep } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import type { Fleet } from "../surfaces/cli/hub/fleet.ts";
-import type { OperatorClient } from "../surfaces/client/operator.ts";
 import type { createCredentials } from "./credentials.ts";
 import type { createDecisions } from "./decisions.ts";
 import type { Live } from "./live.ts";
@@ -21,9 +20,6 @@ export interface HomeRooms {
   readonly policy: ReturnType<typeof createPolicyRoom>;
   /** All that policy holds, and which count. */
   passkeys(): readonly (EnrolledPasskey & { readonly counts: boolean; readonly here: boolean })[];
-  /** Signs a grant that was written on one line, beside a card. */
-  grant(line: string): Promise<JsonObject>;
-  extend: OperatorClient["extend"];
 }
 
 /** The console's work, as its routes see it. */
@@ -42,6 +38,10 @@ export interface Api {
   me(): JsonObject;
   /** The passkeys of this operator that can answer at this place. */
   ownHere(): readonly EnrolledPasskey[];
+  /** Five minutes more for the very card that the page shows. */
+  extend(approvalId: string, body: JsonObject): Promise<unknown>;
+  /** Signs a grant that was written on one line, beside a card; `behind` names who has not taken it yet, on a hub. */
+  grant(line: string): Promise<{ readonly name: string; readonly behind: readonly string[] }>;
   settle(operationId: string, body: JsonObject): Promise<unknown>;
   activity(query: URLSearchParams): Promise<unknown>;
   charts(): Promise<unknown>;

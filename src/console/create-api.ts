@@ -4,6 +4,7 @@ import { signersOf } from "../surfaces/cli/audit/commands.ts";
 import type { CliDeps } from "../surfaces/cli/commands/deps.ts";
 import { placeIn, signGrantLine } from "../surfaces/cli/grant/grant.ts";
 import { createFleet } from "../surfaces/cli/hub/fleet.ts";
+import { signLineOnHub } from "../surfaces/cli/hub/grant.ts";
 import type { HubLogsSeen } from "../surfaces/cli/hub/logs.ts";
 import { connectHubClient } from "../surfaces/cli/hub/watch-client.ts";
 import type { GatewaySession } from "../surfaces/cli/operator/session.ts";
@@ -66,10 +67,10 @@ export function createApi(
           here: one.origin === origin,
         }));
       },
-      grant: async (line) => ({
-        name: (await signGrantLine(line, placeIn(session, deps.vault), options, deps.vault)).name,
-      }),
-      extend: (id, seconds) => live.client().extend(id, seconds),
+    },
+    async grant(line) {
+      const { name } = await signGrantLine(line, placeIn(session, deps.vault), options, deps.vault);
+      return { name, behind: [] };
     },
   };
 }
@@ -111,7 +112,8 @@ export async function createHubApi(
     ...shared,
     home: null,
     fleet,
-    me: () => ({ ...shared.me(), hub: true }),
+    me: () => ({ ...shared.me(), hub: true, hub_url: login.address.url }),
+    grant: (line) => signLineOnHub(line, login, session, options, deps),
     activity: async (query) => ({ ...((await shared.activity(query)) as object), wrong }),
     decisions: {
       ...shared.decisions,

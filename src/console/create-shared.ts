@@ -9,7 +9,7 @@ import type { OperatorOptions } from "../surfaces/cli/options.ts";
 import type { VaultSession } from "../surfaces/cli/vault/session.ts";
 import { checkSecret } from "../surfaces/cli/watch/check-secret.ts";
 import type { Api } from "./api.ts";
-import { createDecisions } from "./decisions.ts";
+import { createDecisions, requireShown } from "./decisions.ts";
 import { textOf, textOrNull } from "./http.ts";
 import type { Live } from "./live.ts";
 import { createOwnSecret } from "./own-secret.ts";
@@ -29,7 +29,7 @@ export interface SharedParts {
 }
 
 /** What a page asks alike of one gateway and of a hub. */
-export function createShared(parts: SharedParts): Omit<Api, "home" | "fleet"> {
+export function createShared(parts: SharedParts): Omit<Api, "home" | "fleet" | "grant"> {
   const { session, options, deps, turn, live, reading } = parts;
   const { origin, tls } = parts.place;
   const { operator, home } = session;
@@ -58,10 +58,15 @@ export function createShared(parts: SharedParts): Omit<Api, "home" | "fleet"> {
       readWhere: (said, card) => readWhere(said, options.home, home, card),
     }),
     me: () => ({
-      ...{ operator: operator.name, origin, remote, version: deps.version, hub: false },
+      ...{ operator: operator.name, origin, remote, version: deps.version, hub: false, hub_url: "" },
       steady_ms: defaults.cardSteadyMs,
       passkeys: ownHere().length,
     }),
+    async extend(approvalId: string, body: JsonObject) {
+      const approval = await live.client().approval(approvalId, textOrNull(body, "gateway"));
+      requireShown(approval, body);
+      return live.client().extend(approval, defaults.watchExtendSeconds);
+    },
     async settle(operationId: string, body: JsonObject) {
       const operation = await live.client().operation(operationId);
       if (typeof body["happened"] !== "boolean") throw new Denied("value_not_allowed", "It happened, or it did not.");

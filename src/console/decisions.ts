@@ -73,10 +73,7 @@ export function createDecisions(ports: DecisionPorts) {
     async draft(approvalId: string, body: JsonObject): Promise<Drafted> {
       const decision = body["decision"] === "approve" ? "approve" : "deny";
       const approval = await ports.client().approval(approvalId, textOrNull(body, "gateway"));
-      // What the person saw, or nothing: the card may have been written anew since.
-      if (approval.card_digest !== textOf(body, "card_digest", 100)) {
-        throw new Denied("card_mismatch", "The card has changed since it was shown. Read it again, then decide.");
-      }
+      requireShown(approval, body);
       const reason = decision === "deny" ? textOrNull(body, "reason") : null;
       const narrow = decision === "approve" ? readNarrowing(body["narrow"], approval, ports.readWhere) : null;
       const ticket = decision === "approve" ? readTicket(body) : null;
@@ -107,6 +104,12 @@ export function createDecisions(ports: DecisionPorts) {
       return ports.client().submit(statement, assertion, shown);
     },
   };
+}
+
+/** What the person saw, or nothing: the card may have been written anew since. */
+export function requireShown({ card_digest }: Pick<ApprovalView, "card_digest">, body: JsonObject): void {
+  if (card_digest === textOf(body, "card_digest", 100)) return;
+  throw new Denied("card_mismatch", "The card has changed since it was shown. Read it again, then decide.");
 }
 
 /** Where the card needs one: by its reference alone, as in gw watch. */

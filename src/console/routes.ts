@@ -26,7 +26,7 @@ export async function answerApi(
     return given;
   };
   if (api.remote && !BEYOND[page.entered].has(what)) throw onlyHere();
-  if (api.home === null && !BY_HUB.has(what)) throw notByHub();
+  if (api.home === null && !BY_HUB.has(what)) throw notByHub(noun);
   const aboutHome = api.home === null ? undefined : answerHome(api.home, api.turn, what, name, meant);
   if (aboutHome !== undefined) return sendJson(response, 200, await aboutHome);
   switch (what) {
@@ -39,7 +39,7 @@ export async function answerApi(
     case "POST decisions":
       return sendJson(response, 200, await api.decisions.give(await body()));
     case "POST approvals/*/extend":
-      return sendJson(response, 200, await homeOf(api).extend(name, 300));
+      return sendJson(response, 200, await api.extend(name, await body()));
     case "POST grants":
       return sendJson(response, 200, await grant(api, textOf(await meant(), "line", 4_000)));
     case "GET gateways":
@@ -53,6 +53,8 @@ export async function answerApi(
       return sendJson(response, 200, await api.live.client().operation(name));
     case "POST operations/*/cancel":
       return sendJson(response, 200, await api.live.client().cancelOperation(name, textOf(await meant(), "reason")));
+    case "POST operations/*/resume":
+      return sendJson(response, 200, await api.live.client().resumeOperation(name, textOf(await meant(), "reason")));
     case "POST operations/*/reconcile":
       await meant();
       return sendJson(response, 200, await api.live.client().reconcileOperation(name));
@@ -104,14 +106,34 @@ const BEYOND: Readonly<Record<Entered, ReadonlySet<string>>> = {
 /** What goes by way of a hub; the rest is for a host of the vault. */
 const BY_HUB: ReadonlySet<string> = new Set([
   ...["GET me", "GET events", "GET gateways", "GET sessions", "GET operations/*", "GET activity", "GET charts"],
-  ...["GET calls/*", "POST log/*", "POST approvals/*/draft", "POST decisions", "POST sessions/*/revoke"],
-  ...["POST operations/*/settle", "POST operations/*/cancel", "POST operations/*/reconcile"],
+  ...[
+    "GET calls/*",
+    "POST log/*",
+    "POST approvals/*/draft",
+    "POST approvals/*/extend",
+    "POST decisions",
+    "POST grants",
+  ],
+  ...["POST sessions/*/revoke", "POST operations/*/settle", "POST operations/*/cancel", "POST operations/*/resume"],
+  "POST operations/*/reconcile",
 ]);
 
-function notByHub(): Denied {
+/** What does the same, by what was asked about. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  grants: "gw grant list --hub URL, gw grant remove NAME --hub URL, or gw console there",
+  packs: "gw pack list, gw pack trust",
+  credentials: "gw credential list, gw credential add",
+  recordings: "gw activity show ID --recording",
+  passkeys: "gw passkey list, gw console",
+  log: "gw audit checkpoint",
+  policy: "gw policy show, gw policy set",
+};
+
+function notByHub(noun = ""): Denied {
+  const instead = INSTEAD[noun] ?? "gw console";
   return new Denied(
     "console_not_by_hub",
-    "By way of a hub you look, decide, end sessions and see to operations. This is done on a host of the vault. Nothing was done.",
+    `By way of a hub you look, decide, sign the grant beside a card, end sessions and see to operations. This is done on a host of the vault: ${instead}. Nothing was done.`,
   );
 }
 
@@ -148,7 +170,7 @@ async function enrol(
 }
 
 const draft = (api: Api, name: string, body: JsonObject) => api.turn.seen(() => api.decisions.draft(name, body));
-const grant = (api: Api, line: string) => api.turn.changed(() => homeOf(api).grant(line));
+const grant = (api: Api, line: string) => api.turn.changed(() => api.grant(line));
 
 function onlyHere(): Denied {
   return new Denied(

@@ -638,7 +638,7 @@ export const codes = {
   console_not_by_hub: {
     status: 403,
     means:
-      "A console with --hub looks at all gateways, decides, ends sessions and settles operations, and does nothing else.",
+      "A console with --hub looks at all gateways, decides, signs the grant beside a card, ends sessions and sees to operations, and does nothing else.",
     mend: "Do it on a host of the vault: in gw console there, or with a command.",
   },
   console_login_busy: {

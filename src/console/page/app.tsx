@@ -121,7 +121,7 @@ function Screen(props: {
   const { route, state, me } = props;
   switch (route.screen) {
     case "now":
-      return <Now board={state.board} remote={me.remote} hub={me.hub} />;
+      return <Now board={state.board} remote={me.remote} hub={me.hub ? me.hub_url : null} />;
     case "activity":
       return <Activity key={route.query.toString()} query={route.query} hub={me.hub} />;
     case "call":

@@ -29,7 +29,8 @@ export function Call({ id, gateway }: { readonly id: string; readonly gateway: s
       </h2>
       {gateway !== null && (
         <p class="muted">
-          From the log of <b>{showIdentifier(gateway)}</b> on the hub; what was recorded of it stays on that host.
+          From the log of <b>{showIdentifier(gateway)}</b> on the hub. What was recorded of it stays on that host:{" "}
+          <code>gw activity show {id} --recording</code>
         </p>
       )}
       <Problem text={problem} />

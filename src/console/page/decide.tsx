@@ -16,6 +16,12 @@ interface Drafted {
   readonly passkey: PasskeyAsked | null;
 }
 
+/** A grant that was signed, and the gateways of a hub that have not taken it yet. */
+interface Granted {
+  readonly name: string;
+  readonly behind: readonly string[];
+}
+
 type Asking = { readonly kind: "deny" } | { readonly kind: "grant"; readonly line: string } | null;
 
 /** Approve, deny, narrow. Nothing here is optimistic: what is shown as decided is what the gateway said. */
@@ -37,7 +43,7 @@ export function Decide({
   const [actions, setActions] = useState<readonly string[] | null>(null);
   const [where, setWhere] = useState<Conditions>({});
   const [budget, setBudget] = useState<Limits>(card.run.budget);
-  const [granted, setGranted] = useState<string | null>(null);
+  const [granted, setGranted] = useState<Granted | null>(null);
   const [ticket, setTicket] = useState("");
   const { meant, dialog } = useMeant();
   useEffect(() => {
@@ -81,9 +87,10 @@ export function Decide({
     );
   }
 
+  const shown = { card_digest: approval.card_digest, gateway: approval.gateway ?? null };
   const draft = (body: object): Promise<Drafted> =>
     ask("POST", `/api/approvals/${encodeURIComponent(approval.approval_id)}/draft`, {
-      ...{ card_digest: approval.card_digest, gateway: approval.gateway ?? null },
+      ...shown,
       ...body,
     }) as Promise<Drafted>;
 
@@ -100,7 +107,7 @@ export function Decide({
     run("deny", async () => give(await draft({ decision: "deny", reason }), {}));
   const extend = (): Promise<void> =>
     run("extend", async () => {
-      await ask("POST", `/api/approvals/${encodeURIComponent(approval.approval_id)}/extend`);
+      await ask("POST", `/api/approvals/${encodeURIComponent(approval.approval_id)}/extend`, shown);
       onSaid("Five minutes more. The card says so, and is another one now: read it again.");
     });
 
@@ -110,12 +117,11 @@ export function Decide({
     return run("approve", async () => {
       // What cannot be approved is said before the grant is signed.
       await draftYes();
-      const { name } = (await meant("/api/grants", { line })) as { readonly name: string };
-      setGranted(name);
+      setGranted((await meant("/api/grants", { line })) as Granted);
       await approve();
     });
   };
-  const proposed = !me.remote && !me.hub && "line" in approval.grant ? approval.grant.line : null;
+  const proposed = !me.remote && "line" in approval.grant ? approval.grant.line : null;
   const askGrant = (): void => {
     if (ready && proposed !== null) setAsking({ kind: "grant", line: proposed });
   };
@@ -173,20 +179,20 @@ export function Decide({
             Approve and grant <kbd>g</kbd>
           </Button>
         )}
-        {!me.hub && (
-          <Button class="plain" aria-disabled={!ready} onClick={() => ready && void extend()}>
-            5 min more
-          </Button>
-        )}
+        <Button class="plain" aria-disabled={!ready} onClick={() => ready && void extend()}>
+          5 min more
+        </Button>
       </div>
-      {me.hub && <p class="muted">More time for a card, and a grant, are given on a host of the vault.</p>}
-      {!me.hub && "none" in approval.grant && card.call !== null && (
+      {"none" in approval.grant && card.call !== null && (
         <p class="muted">No grant could answer this: {showText(approval.grant.none)}.</p>
       )}
       {granted !== null && (
         <p class="given">
-          Signed: <b>{showIdentifier(granted)}</b> lets such calls pass without a card, from now on. See{" "}
-          <a href="#/grants">Grants</a>.
+          Signed: <b>{showIdentifier(granted.name)}</b> lets such calls pass without a card, from now on
+          {granted.behind.length === 0
+            ? ""
+            : `, and on ${granted.behind.map(showIdentifier).join(", ")} once it follows`}
+          . See {me.hub ? <code>gw grant list --hub {me.hub_url}</code> : <a href="#/grants">Grants</a>}.
         </p>
       )}
       {passkey && me.passkeys === 0 && (

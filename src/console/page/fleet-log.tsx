@@ -27,8 +27,8 @@ export function FleetLog() {
       <h2 id="log">The logs on the hub</h2>
       <p class="muted wide">
         Every part is held against its gateway's signature, and every log checked like one on a host, here, in your own
-        program. What you saw is remembered: a hub that shows less the next time is found. A checkpoint is made on the
-        host.
+        program. What you saw is remembered: a hub that shows less the next time is found. A checkpoint is made on each
+        host: <code>gw audit checkpoint</code>
       </p>
       <div class="buttons">
         <Button class="yes" onClick={() => void verify()} aria-disabled={busy}>

@@ -7,7 +7,7 @@ import { Chip, Problem } from "./parts.tsx";
 const AGAIN_MS = 5_000;
 
 /** All gateways of the vault: when each was heard last, and which follow older files than the others. */
-export function Gateways() {
+export function Gateways({ url }: { readonly url: string }) {
   const [all, setAll] = useState<readonly ShownGateway[] | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   useEffect(() => {
@@ -27,14 +27,14 @@ export function Gateways() {
     <section aria-labelledby="gateways">
       <h2 id="gateways">Gateways</h2>
       <p class="muted">
-        As the hub shows them. Sessions and operations below are what each showed last; what failed is resumed with gw
-        operation resume --hub.
+        As the hub shows them. Sessions and operations below are what each showed last. What a host that died had under
+        way is taken over on another one: <code>gw operation adopt NAME</code>.
       </p>
       <Problem text={problem} />
       <ul class="plain-list gateways">
         {(all ?? []).map((one) => (
           <li key={one.gateway}>
-            <b>{showIdentifier(one.gateway)}</b> <Standing one={one} />{" "}
+            <b>{showIdentifier(one.gateway)}</b> <Standing one={one} url={url} />{" "}
             {one.signed && one.tick !== null && (
               <span class="muted">
                 log to frame {one.frame}, vault {one.vault}, policy {one.policy}
@@ -47,7 +47,7 @@ export function Gateways() {
   );
 }
 
-function Standing({ one }: { readonly one: ShownGateway }) {
+function Standing({ one, url }: { readonly one: ShownGateway; readonly url: string }) {
   if (!one.signed) return <Chip kind="grave">not signed: what stands there is not from it</Chip>;
   if (one.tick === null) return <Chip kind="plain">has joined, and said nothing yet</Chip>;
   const { behind, waiting, silent_s: seconds } = one;
@@ -63,7 +63,9 @@ function Standing({ one }: { readonly one: ShownGateway }) {
       )}
       {waiting !== null && (
         <Chip kind="acts">
-          {waiting === "waits" ? "locked, and waits: gw unlock --hub" : `locked; would be refused: ${waiting}`}
+          {waiting === "waits"
+            ? `locked, and waits: gw unlock ${showIdentifier(one.gateway)} --hub ${url}`
+            : `locked; would be refused: ${waiting}`}
         </Chip>
       )}
     </>

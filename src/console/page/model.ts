@@ -18,6 +18,8 @@ export interface Me {
   readonly passkeys: number;
   /** It looks at all gateways of a vault by way of a hub, and does what a hub can. */
   readonly hub: boolean;
+  /** Its address, for the commands that are named; empty where there is none. It has no password. */
+  readonly hub_url: string;
 }
 
 /** A card on the page. It stays where it is when it is decided, so that nothing moves under a pointer. */

@@ -10,7 +10,7 @@ import { useMeant } from "./secret.tsx";
 import { type Session, SessionTile } from "./session.tsx";
 
 /** Who may act now, and what is under way at providers. */
-export function Now(props: { readonly board: OperationBoard; readonly remote: boolean; readonly hub: boolean }) {
+export function Now(props: { readonly board: OperationBoard; readonly remote: boolean; readonly hub: string | null }) {
   const { board, remote, hub } = props;
   const [sessions, setSessions] = useState<readonly Session[] | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
@@ -62,7 +62,7 @@ export function Now(props: { readonly board: OperationBoard; readonly remote: bo
         {said}
       </p>
       <Problem text={problem} />
-      {hub && <Gateways />}
+      {hub !== null && <Gateways url={hub} />}
       <section aria-labelledby="sessions">
         <h2 id="sessions">Sessions</h2>
         {sessions !== null && live.length === 0 && (

@@ -62,6 +62,15 @@ export function OperationTile(props: {
         onSaid("The provider was asked to stop. How it ends is read afterwards.");
       },
     });
+  const resume = (): void =>
+    onAsk({
+      title: "Ask the provider to go on with it",
+      verb: "Resume it",
+      run: async (reason) => {
+        await meant(`${path}/resume`, { reason });
+        onSaid("The provider was asked to go on. How it ends is read afterwards.");
+      },
+    });
   const open = async (): Promise<void> => act(async () => setDetail((await ask("GET", path)) as OperationDetail));
   return (
     <li class="tile">
@@ -109,6 +118,13 @@ export function OperationTile(props: {
           </Button>
           <Button class="plain small" onClick={() => settle(false)}>
             It did not
+          </Button>
+        </div>
+      )}
+      {state === "failed" && operation.kind === "job" && !remote && (
+        <div class="buttons">
+          <Button class="plain small" onClick={resume}>
+            Resume
           </Button>
         </div>
       )}

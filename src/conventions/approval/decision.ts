@@ -90,6 +90,18 @@ export type ErrandStatement = {
   readonly decided_at: string;
 };
 
+/** An operator gives one card more time. Its next one has another digest, so that each such word is taken once. */
+export type ExtensionStatement = {
+  readonly format: "gw.extension/v1";
+  readonly vault_id: string;
+  readonly approval_id: string;
+  readonly card_digest: string;
+  readonly seconds: number;
+  readonly operator: string;
+  readonly operator_key_id: string;
+  readonly decided_at: string;
+};
+
 /** Answers a challenge: proves that whoever speaks on the operator plane holds the approver key. */
 export type LoginStatement = {
   readonly format: "gw.login/v1";
@@ -116,6 +128,7 @@ export type OperatorStatement =
   | RevocationStatement
   | SettlementStatement
   | ErrandStatement
+  | ExtensionStatement
   | LoginStatement
   | LockStatement;
 

@@ -5,6 +5,7 @@ import {
   type DecisionStatement,
   ERRAND_UNDER_WAY,
   type ErrandStatement,
+  type ExtensionStatement,
   type GivenDecision,
   type RevocationStatement,
   type SettlementStatement,
@@ -21,7 +22,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
 import type { SessionRecord } from "../../surfaces/operator/answers.ts";
-import { givenSchema } from "../../surfaces/operator/approval-routes.ts";
+import { extensionSchema, givenSchema } from "../../surfaces/operator/approval-routes.ts";
 import type { OperationRecords } from "../../surfaces/operator/operation-records.ts";
 import { errandSchema, settlementSchema } from "../../surfaces/operator/operation-routes.ts";
 import { approvalRecord, sessionRecord } from "../../surfaces/operator/records.ts";
@@ -41,6 +42,7 @@ const checkDecision = compileSchema(givenSchema);
 const checkRevocation = compileSchema(revocationSchema);
 const checkSettlement = compileSchema(signedSchema(settlementSchema));
 const checkErrand = compileSchema(signedSchema(errandSchema));
+const checkExtension = compileSchema(signedSchema(extensionSchema));
 
 interface HubDeskParts {
   readonly gateway: Gateway;
@@ -103,6 +105,11 @@ export function createHubDesk({ gateway, log, clock, sleep, state, operations, o
       if (signed.statement.gateway !== name)
         throw new Denied("card_mismatch", "The statement was signed for another gateway than this one.");
       return await begin(gateway.errand(signed));
+    }
+    if (formatOf(value) === "gw.extension/v1") {
+      shaped(checkExtension);
+      const extended = await gateway.extend(value as unknown as Signed<ExtensionStatement>);
+      return String(Math.ceil(approvalRecord(extended, clock.bootMs()).expires_in_ms / 1000));
     }
     shaped(checkDecision);
     const given = value as unknown as GivenDecision;

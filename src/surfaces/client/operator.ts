@@ -69,7 +69,7 @@ export interface OperatorClient extends ReadingClient {
   draft(approval: ApprovalView, decision: Decision): Promise<DecisionStatement>;
   /** Signs it, and sends it with the passkey's answer where there is one. */
   submit(statement: DecisionStatement, assertion: Assertion | null): Promise<ApprovalRecord>;
-  extend(approvalId: string, seconds: number): Promise<ApprovalRecord>;
+  extend(approval: Pick<ApprovalView, "approval_id">, seconds: number): Promise<ApprovalRecord>;
   revoke(sessionId: string, reason: string | null): Promise<void>;
   /** What a host lets the credential do beyond its one operation; the gateway tries it with the real key. */
   checkHost(target: HostToCheck): Promise<readonly ProbeResult[]>;
@@ -135,7 +135,7 @@ export async function connectOperator(
     decide: async (approval, decision) => submit(await draft(approval, decision), null),
     draft,
     submit,
-    extend: (id, seconds) => post(approvalAnswer, `${approvalPath(id)}/extend`, { seconds }),
+    extend: ({ approval_id }, seconds) => post(approvalAnswer, `${approvalPath(approval_id)}/extend`, { seconds }),
     async revoke(sessionId, reason) {
       const statement: RevocationStatement = {
         format: "gw.revocation/v1",

@@ -181,10 +181,31 @@ export const givenSchema = {
   },
 } as const satisfies JsonSchema;
 
+const seconds = { type: "integer", minimum: 1, maximum: 3600 } as const;
+
 const extendSchema = {
   type: "object",
-  properties: { seconds: { type: "integer", minimum: 1, maximum: 3600 } },
+  properties: { seconds },
   required: ["seconds"],
+} as const satisfies JsonSchema;
+
+/** Taken on a hub alone: on this plane a login asks the same. */
+export const extensionSchema = {
+  type: "object",
+  properties: {
+    format: { const: "gw.extension/v1" },
+    vault_id: short,
+    approval_id: short,
+    card_digest: short,
+    seconds,
+    operator: short,
+    operator_key_id: short,
+    decided_at: short,
+  },
+  required: [
+    ...["format", "vault_id", "approval_id", "card_digest"],
+    ...["seconds", "operator", "operator_key_id", "decided_at"],
+  ],
 } as const satisfies JsonSchema;
 
 const approvalParams = {

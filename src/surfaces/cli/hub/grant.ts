@@ -65,19 +65,24 @@ export function runHubGrantShow(name: string, options: HubGrantOptions, deps: Cl
   });
 }
 
-/** One that was written beside a card of a live screen. */
+/** One that was written beside a card of a live screen; `behind` names who has not taken it. */
 export async function signLineOnHub(
   line: string,
   login: HubLogin,
   session: VaultSession,
   options: OperatorOptions,
   deps: CliDeps,
-): Promise<string> {
+): Promise<{ readonly name: string; readonly behind: readonly string[] }> {
   const connection = await connectHub(login, null);
+  let behind: readonly string[] = [];
+  const tell = (answered: readonly Answered[]): void => {
+    behind = answered.filter(({ answer }) => answer?.code !== null).map(({ gateway }) => gateway);
+  };
   try {
     const speakers = await findSpeakers(connection, session);
-    const place = await readPolicyOnHub({ ...session, connection, speakers }, deps);
-    return (await signGrantLine(line, place, options, deps.vault)).name;
+    const place = await readPolicyOnHub({ ...session, connection, speakers }, deps, { tell });
+    const { name } = await signGrantLine(line, place, options, deps.vault);
+    return { name, behind };
   } finally {
     await connection.close();
   }

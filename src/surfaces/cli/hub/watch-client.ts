@@ -1,10 +1,17 @@
-import { type DecisionStatement, ERRAND_UNDER_WAY, signStatement } from "../../../conventions/approval/decision.ts";
+import {
+  type DecisionStatement,
+  ERRAND_UNDER_WAY,
+  type ErrandStatement,
+  type ExtensionStatement,
+  signStatement,
+} from "../../../conventions/approval/decision.ts";
 import { approvalStates } from "../../../conventions/approval/state.ts";
 import { operationStates } from "../../../conventions/operation/state.ts";
 import { needsPerson, type OperationDetail } from "../../../conventions/operation/summary.ts";
 import type { Assertion } from "../../../conventions/passkey/assertion.ts";
 import { connectHub, type HubLogin } from "../../../hub/connect.ts";
 import type { Speaker } from "../../../hub/speaker.ts";
+import { isoTime } from "../../../kernel/clock.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { Unreachable } from "../../client/connection.ts";
@@ -64,11 +71,28 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
     return { ...shown, state, decided_by, reason: statement.reason };
   }
 
+  /** The card that its gateway then shows has another digest: whoever decided about the old one reads it again. */
+  async function extend(shown: ApprovalView, seconds: number): Promise<ApprovalRecord> {
+    const { speaker } = shownCard(known, shown);
+    const statement: ExtensionStatement = {
+      format: "gw.extension/v1",
+      vault_id: operator.vaultId,
+      approval_id: shown.approval_id,
+      card_digest: shown.card_digest,
+      seconds,
+      operator: operator.name,
+      operator_key_id: operator.keyId,
+      decided_at: isoTime(deps.clock.wallMs()),
+    };
+    const left = await order([speaker], JSON.stringify(signStatement(statement, operator.approver)));
+    return /^\d{1,9}$/.test(left) ? { ...shown, expires_in_ms: Number(left) * 1000 } : noState();
+  }
+
   async function order(to: readonly Speaker[], body: string): Promise<string> {
     return answerOf(await say({ connection: orders, speakers: to }, body, deps));
   }
 
-  async function errand(what: "cancel" | "reconcile", id: string, reason: string): Promise<HubOperation> {
+  async function errand(what: ErrandStatement["errand"], id: string, reason: string): Promise<HubOperation> {
     const hub = { connection: orders, speakers, operator };
     const { operation, gateway, state } = await askErrand(hub, what, id, reason, {
       ...deps,
@@ -135,10 +159,11 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
     sessions: () => findSessions({ connection, speakers, operator }, unsaid),
     async operation(id) {
       const found = (await operations()).find(({ operation_id }) => operation_id === id);
-      return found ?? notHere();
+      return found ?? noOperation();
     },
-    extend: notHere,
+    extend,
     cancelOperation: (id, reason) => errand("cancel", id, reason),
+    resumeOperation: (id, reason) => errand("resume", id, reason),
     reconcileOperation: (id) => errand("reconcile", id, "no reason given"),
     close() {
       void connection.close();
@@ -182,6 +207,6 @@ function shownOn({ speaker, approval }: FoundCard): ApprovalView {
   return { ...approval, gateway: speaker.gateway };
 }
 
-function notHere(): never {
-  throw new Denied("value_not_allowed", "This is done on the host itself, not by way of the hub.");
+function noOperation(): never {
+  throw new Denied("not_found", "No gateway shows this operation on the hub any more. See: gw activity --hub URL");
 }

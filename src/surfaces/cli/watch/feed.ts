@@ -22,12 +22,14 @@ export type WatchClient = Pick<
   | "sessions"
   | "operation"
   | "decide"
-  | "extend"
   | "revoke"
   | "cancelOperation"
   | "reconcileOperation"
   | "close"
-> & { status(): Promise<Pick<Status, "mode" | "locked" | "uid">> };
+> & {
+  status(): Promise<Pick<Status, "mode" | "locked" | "uid">>;
+  extend(approval: ApprovalView, seconds: number): Promise<ApprovalRecord>;
+};
 
 /** What a page asks beside that: what would be signed is looked at before it is, and by a passkey where there is one. */
 export interface PageClient extends WatchClient {
@@ -37,6 +39,7 @@ export interface PageClient extends WatchClient {
   /** To whoever showed the card. */
   submit(statement: DecisionStatement, assertion: Assertion | null, shown: ApprovalView): Promise<ApprovalRecord>;
   settleOperation: OperatorClient["settleOperation"];
+  resumeOperation: OperatorClient["resumeOperation"];
 }
 
 export interface FeedPorts<Client extends WatchClient = WatchClient> {

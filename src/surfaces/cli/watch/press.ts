@@ -164,7 +164,7 @@ function extend(state: WatchState, item: Item): WatchStep {
   const id = item.view.approval_id;
   return stay(
     { ...state, busy: { kind: "extend", id } },
-    { kind: "extend", approvalId: id, seconds: defaults.watchExtendSeconds },
+    { kind: "extend", approval: item.view, seconds: defaults.watchExtendSeconds },
   );
 }
 

@@ -1,4 +1,5 @@
 import type { OperationBoard, OperationSummary } from "../../../conventions/operation/summary.ts";
+import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { connectOperator } from "../../client/operator.ts";
 import { answering } from "../answer.ts";
@@ -24,6 +25,7 @@ interface Watched extends Pick<VaultSession, "home" | "operator"> {
   readonly client: WatchClient;
   connect(): Promise<WatchClient>;
   addGrant(line: string): Promise<void>;
+  readonly answerMs: number;
 }
 
 /** `gw watch`: the operator's live terminal, or with --json the news as lines for programs. */
@@ -35,7 +37,8 @@ export function runWatch(options: OperatorOptions, deps: CliDeps, terminal?: Wat
       const connect = () => connectOperator(operatorDoor(options), operator, deps.clock);
       const addGrant = async (line: string) =>
         void (await signGrantLine(line, placeIn(session, deps.vault), options, deps.vault));
-      return watch({ ...session, client, connect, addGrant }, options, deps, terminal);
+      const answerMs = defaults.watchAnswerMs;
+      return watch({ ...session, client, connect, addGrant, answerMs }, options, deps, terminal);
     });
   });
 }
@@ -49,7 +52,9 @@ export function runHubWatch(options: OperatorOptions & OnHub, deps: CliDeps): Pr
     return await withOperator(options, deps.io, deps.vault, async (session) => {
       const connect = () => connectHubClient(login, session, deps);
       const addGrant = async (line: string) => void (await signLineOnHub(line, login, session, options, deps));
-      return await watch({ ...session, client: await connect(), connect, addGrant }, options, deps);
+      // Beside what a gateway is given, what it takes to read the hub and to put the word there.
+      const answerMs = defaults.hubAnswerMs + defaults.watchAnswerMs;
+      return await watch({ ...session, client: await connect(), connect, addGrant, answerMs }, options, deps);
     });
   });
 }
@@ -63,7 +68,7 @@ function requireTerminal(options: OperatorOptions, { io }: CliDeps): void {
 }
 
 async function watch(
-  { operator, home, client, connect, addGrant }: Watched,
+  { operator, home, client, connect, addGrant, answerMs }: Watched,
   options: OperatorOptions,
   deps: CliDeps,
   terminal?: WatchTerminal,
@@ -78,7 +83,7 @@ async function watch(
     hasPin: operator.pin !== null,
     client,
     notify: createNotifier(NOTIFY_SEND, process.env),
-    addGrant,
+    ...{ addGrant, answerMs },
     readWhere: (said, card) => readWhere(said, options.home, home, card),
     check: (which, secret) => checkSecret(which, secret, { operator, home }, deps.vault),
   });

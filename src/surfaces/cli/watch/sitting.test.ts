@@ -42,6 +42,7 @@ function begin(rows = 80) {
     connect: desk.connect,
     notify: (text) => void heard.push(text),
     addGrant: async () => undefined,
+    answerMs: defaults.watchAnswerMs,
     readWhere: () => ({}),
     async check(which, secret: Secret) {
       const typed = secret.use((bytes) => bytes.toString("utf8"));

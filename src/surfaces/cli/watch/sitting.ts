@@ -30,6 +30,8 @@ export interface SittingOptions extends Omit<FeedPorts, "tell"> {
   check(which: "pin" | "passphrase", secret: Secret): Promise<SecretAnswer>;
   /** Signs a grant that was written beside a card. */
   addGrant(line: string): Promise<void>;
+  /** How long one signed word may take: a hub tells only in the end that nobody has answered. */
+  readonly answerMs: number;
   /** What was typed about arguments, held against the trusted packs and the card. Denied where it does not fit. */
   readWhere(said: readonly WhereWords[], card: Card): Pick<Narrowing, "where">;
 }
@@ -135,7 +137,7 @@ export function startSitting(options: SittingOptions): Sitting {
         void checkTyped(effect.which, effect.attempt);
         return;
       case "decide":
-        void ask(async () => {
+        void ask(effect.grant === undefined ? 1 : 2, async () => {
           // What cannot be approved is said before the grant is signed.
           const narrow = narrowedBy(effect);
           if (effect.grant !== undefined) await options.addGrant(effect.grant);
@@ -146,13 +148,13 @@ export function startSitting(options: SittingOptions): Sitting {
         dispatch({ kind: "whereChecked", approvalId: effect.approvalId, problem: problemOf(effect) });
         return;
       case "extend":
-        void ask(async () => ({
+        void ask(1, async () => ({
           kind: "extended",
-          view: await feed.client().extend(effect.approvalId, effect.seconds),
+          view: await feed.client().extend(effect.approval, effect.seconds),
         }));
         return;
       case "revoke":
-        void ask(async () => {
+        void ask(1, async () => {
           await feed.client().revoke(effect.sessionId, effect.reason);
           return { kind: "revoked", sessionId: effect.sessionId };
         });
@@ -190,9 +192,9 @@ export function startSitting(options: SittingOptions): Sitting {
     }
   }
 
-  async function ask(work: () => Promise<WatchEvent>): Promise<void> {
+  async function ask(words: number, work: () => Promise<WatchEvent>): Promise<void> {
     try {
-      dispatch(await inTime(work(), sleep, stop.signal));
+      dispatch(await inTime(work(), sleep, stop.signal, words * options.answerMs));
     } catch (error) {
       if (error instanceof Denied) dispatch({ kind: "refused", code: error.code, message: error.message });
       else dispatch({ kind: "silent", message: reasonOf(error) });
@@ -202,7 +204,7 @@ export function startSitting(options: SittingOptions): Sitting {
   /** It ends when the provider has answered the gateway, so it is given that long. */
   async function runErrand(errand: Errand["kind"], work: () => Promise<OperationDetail>): Promise<void> {
     try {
-      const limitMs = defaults.watchAnswerMs + defaults.callTimeoutMs;
+      const limitMs = options.answerMs + defaults.callTimeoutMs;
       dispatch({ kind: "errandDone", errand, detail: await inTime(work(), sleep, stop.signal, limitMs) });
     } catch (error) {
       const text =

@@ -187,7 +187,7 @@ export type WatchEffect =
       readonly grant?: string;
     }
   | { readonly kind: "checkWhere"; readonly approvalId: string; readonly where: readonly WhereWords[] }
-  | { readonly kind: "extend"; readonly approvalId: string; readonly seconds: number }
+  | { readonly kind: "extend"; readonly approval: ApprovalView; readonly seconds: number }
   | { readonly kind: "revoke"; readonly sessionId: string; readonly reason: string | null }
   | { readonly kind: "loadSessions" }
   | { readonly kind: "loadOperation"; readonly operationId: string }

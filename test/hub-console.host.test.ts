@@ -1,0 +1,237 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { copyFileSync, existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import type { Browser } from "playwright-core";
+import { standInAccount } from "./ssh-stand.ts";
+import { addAuthenticator, noBrowser, openBrowser, openSight, type Sight } from "./support/browser.ts";
+import { answerJson, consequentialPack } from "./support/consequential.ts";
+import {
+  type Console,
+  clean,
+  enrol,
+  freePort,
+  go,
+  ownComplaints,
+  press,
+  prove,
+  says,
+  startConsole,
+} from "./support/console.ts";
+import { type Gateway, Home, type Members, makeFolder, start, startAgent, until } from "./support/home.ts";
+import { type Cluster, findPostgres, makeCluster } from "./support/postgres.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+// Postgres refuses root, and wants its user to have a name.
+standInAccount(import.meta.filename);
+const programs = findPostgres();
+const skip =
+  programs === null
+    ? "Debian's postgresql is not installed"
+    : process.getuid?.() === 0
+      ? "root proves nothing"
+      : existsSync("/usr/bin/cc")
+        ? (noBrowser ?? false)
+        : "there is no C compiler";
+const real = (name: string, run: () => Promise<void>) => test(name, { skip, timeout: 200_000 }, run);
+
+let cluster: Cluster;
+let provider: TestProvider;
+/** One vault on two hosts, and a machine with an operator's keys and signed files, and no gateway. */
+let web1: Home;
+let web2: Home;
+let desk: Home;
+const running: Gateway[] = [];
+let browser: Browser;
+let served: Console;
+let sight: Sight;
+let jobState = "failed";
+const sent: string[] = [];
+
+const filesTo = (home: Home): void => {
+  mkdirSync(home.folder, { mode: 0o700, recursive: true });
+  for (const name of ["vault.json", "policy.json"]) copyFileSync(join(web1.folder, name), join(home.folder, name));
+};
+
+before(async () => {
+  if (skip !== false) return;
+  [cluster, provider] = await Promise.all([makeCluster(programs ?? "", makeFolder()), startProvider()]);
+  provider.answer(({ method, url }, response) => {
+    sent.push(`${method} ${url}`);
+    if (url === "/v1/reports")
+      return answerJson(response, 202, { job_id: "job-1", state: "queued", status_url: "/v1/jobs/job-1" });
+    if (url.endsWith("/resume")) jobState = "running";
+    if (url.includes("/jobs/job-1")) {
+      const progress = { completed: 1, total: 2 };
+      return answerJson(response, method === "GET" ? 200 : 202, {
+        ...{ job_id: "job-1", state: jobState, updated_at: "x", progress },
+      });
+    }
+    return answerJson(response, 200, {});
+  });
+  web1 = await new Home(makeFolder()).init();
+  await web1.addCredential("acme-token", provider.origin);
+  await web1.trustPack("acme", consequentialPack(provider.origin));
+  running.push(await web1.up());
+  assert.equal((await web1.run(["hub", "init", cluster.url("owner")])).code, 0);
+  await cluster.sql("create role web1 login in role gw_gateway; create role web2 login in role gw_gateway");
+  await cluster.sql("create role ada login in role gw_operator");
+  await web1.must(["hub", "join", cluster.url("web1"), "--name", "web1"]);
+  web2 = new Home(makeFolder());
+  filesTo(web2);
+  running.push(await web2.up());
+  await web2.must(["hub", "join", cluster.url("web2"), "--name", "web2"]);
+  await until("the second host has the packs", async () => existsSync(join(web2.folder, "packs", "acme.yaml")));
+
+  // A passkey belongs to the place where it was enrolled, on whichever host that was.
+  const port = await freePort();
+  browser = await openBrowser();
+  const own = startConsole(web1, port);
+  sight = await openSight(browser, await own.nextLink());
+  await addAuthenticator(sight);
+  await enrol(sight, web1, "laptop");
+  await sight.page.goto("about:blank");
+  await own.program.end();
+  desk = new Home(makeFolder());
+  filesTo(desk);
+  served = startConsole(desk, port, ["--hub", cluster.url("ada")]);
+  await sight.page.goto(await served.nextLink());
+  await says(sight, /Nothing waits for you/);
+});
+after(async () => {
+  if (skip !== false) return;
+  await browser.close();
+  await served.program.end();
+  for (const gateway of running) await gateway.end();
+  await provider.close();
+  await cluster.stop();
+});
+
+interface Waiting {
+  readonly approval_id: string;
+  readonly card_digest: string;
+  readonly expires_in_ms: number;
+}
+
+const cardsOnHub = async (): Promise<readonly Waiting[]> =>
+  JSON.parse((await desk.must(["approvals", "--hub", cluster.url("ada"), "--json"])).out) as readonly Waiting[];
+
+/** What web2 answers to a statement that somebody put there. */
+async function answerTo(id: string, body: string): Promise<unknown> {
+  await cluster.sql("insert into gw_hub.statements (id, gateway, body, kind) values ($1, 'web2', $2, 'order')", [
+    id,
+    body,
+  ]);
+  await cluster.sql("notify gw_hub");
+  return until("it is answered", async () => {
+    const [row] = await cluster.sql<{ answer: string | null }>("select answer from gw_hub.statements where id = $1", [
+      id,
+    ]);
+    return row?.answer != null && (JSON.parse(row.answer) as Members)["code"];
+  });
+}
+
+real(
+  "a card of another host gets more time and a grant on the page of a hub, and its like passes on all hosts",
+  async () => {
+    const agent = join(makeFolder(), "agent");
+    execFileSync("cc", ["-O1", "-o", agent, join(import.meta.dirname, "fixtures", "grant-agent.c")]);
+    const act = async (home: Home, seconds: number): Promise<Members> => {
+      const { out, err } = await start([agent, home.agentSocket, "acme.thing.get", '{"id":"7"}', String(seconds)])
+        .exited;
+      assert.notEqual(out, "", err);
+      return JSON.parse(out) as Members;
+    };
+    const day = new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10);
+    const words = ["--caller", `image:${agent}`, "--actions", "acme.thing.get", "--where", "id=1", "--until", day];
+    await desk.must(["grant", "add", "first", ...words, "--hub", cluster.url("ada")]);
+    const acting = act(web2, 120);
+    await says(sight, /on web2/);
+    const [before] = await cardsOnHub();
+    assert.ok(before !== undefined);
+    await press(sight, /5 min more/);
+    await says(sight, /Five minutes more/);
+    const later = await until("the card has more time", async () => {
+      const [card] = await cardsOnHub();
+      return card !== undefined && card.card_digest !== before.card_digest && card;
+    });
+    assert.ok(later.expires_in_ms > before.expires_in_ms);
+    // What was taken is not taken again, and nobody writes a longer time into it.
+    const [said] = await cluster.sql<{ body: string }>(
+      "select body from gw_hub.statements where body like '%gw.extension/v1%'",
+    );
+    const body = said?.body ?? "";
+    assert.equal(await answerTo("hst_again", body), "card_mismatch");
+    const digest = body.replaceAll(before.card_digest, later.card_digest);
+    assert.equal(await answerTo("hst_moved", digest), "signature_invalid");
+    assert.equal(await answerTo("hst_longer", body.replace('"seconds":300', '"seconds":36000')), "value_not_allowed");
+
+    await press(sight, /Approve and grant/);
+    await clean(sight, "hub-grant");
+    await sight.page.getByRole("button", { name: "Sign the grant and approve" }).click();
+    await prove(sight, desk);
+    await says(sight, /lets such calls pass without a card/);
+    await says(sight, new RegExp(`${before.approval_id} is approved`));
+    await clean(sight, "hub-granted");
+    assert.equal((await acting)["outcome"], "success");
+    const shown = JSON.parse((await web2.must(["activity", "show", before.approval_id, "--json"])).out);
+    assert.deepEqual(
+      [shown.approvals[0].decision.passkey, shown.approvals[0].decision.signature],
+      ["verifies", "verifies"],
+    );
+    for (const home of [web1, web2]) {
+      assert.equal((await act(home, 60))["outcome"], "success");
+      assert.equal((await home.events("approval_requested")).length, home === web2 ? 1 : 0, "nobody was asked again");
+    }
+  },
+);
+
+real("work that failed is resumed, and called off, on the page of a hub", async () => {
+  const agent = await startAgent(web1);
+  try {
+    const asked = await agent.ask("POST", "/v1/runs", {
+      ...{ purpose: "monthly", actions: ["acme.report.create"], budget: { spend_cents: 100 } },
+    });
+    assert.equal(asked.status, 202, asked.text);
+    await web1.approve(String(asked.body["approval_id"]));
+    const path = `/v1/runs/${String(asked.body["run_id"])}/calls`;
+    const call = { action: "acme.report.create", input: { account: "a1" } };
+    const made = await agent.ask("POST", path, call, { prefer: "wait=20" });
+    assert.equal(typeof made.body["operation_id"], "string", made.text);
+    await go(sight, "#/now");
+    const tile = sight.page.locator("li.tile").filter({ hasText: "acme.report.create" }).filter({ hasText: "web1" });
+    const act = async (button: string, verb: string): Promise<void> => {
+      await tile.getByRole("button", { name: button, exact: true }).click();
+      await sight.page.getByLabel(/Why/).fill("by hand");
+      await sight.page.getByRole("dialog").getByRole("button", { name: verb }).click();
+      await prove(sight, desk);
+    };
+    await tile.getByText("failed", { exact: true }).waitFor();
+    await act("Resume", "Resume it");
+    await says(sight, /The provider was asked to go on/);
+    await until("it goes on", async () => sent.includes("POST /v1/jobs/job-1/resume"));
+    await clean(sight, "hub-resumed");
+    await act("Cancel", "Cancel it");
+    await says(sight, /The provider was asked to stop/);
+    await until("it was told to stop", async () => sent.includes("DELETE /jobs/job-1"));
+    assert.deepEqual(
+      (await web1.events("operation_asked")).map(({ errand, reason }) => [errand, reason]),
+      [
+        ["resume", "by hand"],
+        ["cancel", "by hand"],
+      ],
+    );
+    jobState = "cancelled";
+  } finally {
+    agent.close();
+  }
+});
+
+real("what the page of a hub does not do is refused with the command that does", async () => {
+  await go(sight, "#/grants");
+  await says(sight, /gw grant list --hub URL/);
+  await go(sight, "#/credentials");
+  await says(sight, /gw credential list/);
+  assert.deepEqual(ownComplaints(sight), []);
+});
