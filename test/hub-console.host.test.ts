@@ -181,8 +181,9 @@ real(
       ["verifies", "verifies"],
     );
     for (const home of [web1, web2]) {
+      const asked = (await home.events("approval_requested")).length;
       assert.equal((await act(home, 60))["outcome"], "success");
-      assert.equal((await home.events("approval_requested")).length, home === web2 ? 1 : 0, "nobody was asked again");
+      assert.equal((await home.events("approval_requested")).length, asked, "nobody was asked again");
     }
   },
 );

@@ -120,13 +120,12 @@ const BY_HUB: ReadonlySet<string> = new Set([
 
 /** What does the same, by what was asked about. */
 const INSTEAD: Readonly<Record<string, string>> = {
-  grants: "gw grant list --hub URL, gw grant remove NAME --hub URL, or gw console there",
   packs: "gw pack list, gw pack trust",
   credentials: "gw credential list, gw credential add",
   recordings: "gw activity show ID --recording",
   passkeys: "gw passkey list, gw console",
   log: "gw audit checkpoint",
-  policy: "gw policy show, gw policy set",
+  policy: "gw policy show, gw policy set; for grants gw grant list --hub URL, gw grant remove NAME --hub URL",
 };
 
 function notByHub(noun = ""): Denied {

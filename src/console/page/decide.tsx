@@ -128,7 +128,21 @@ export function Decide({
 
   useKeys({ g: askGrant, a: () => ready && void approve(), d: () => ready && setAsking({ kind: "deny" }) });
 
-  if (!isOpen(row)) return <Ended row={row} />;
+  const signed =
+    granted === null ? null : (
+      <p class="given">
+        Signed: <b>{showIdentifier(granted.name)}</b> lets such calls pass without a card, from now on
+        {granted.behind.length === 0 ? "" : `, and on ${granted.behind.map(showIdentifier).join(", ")} once it follows`}
+        . See {me.hub ? <code>gw grant list --hub {me.hub_url}</code> : <a href="#/grants">Grants</a>}.
+      </p>
+    );
+  if (!isOpen(row))
+    return (
+      <>
+        <Ended row={row} />
+        {signed}
+      </>
+    );
   const passkey = card.decide?.passkey === true;
   return (
     <section class="decide" aria-label="Decide">
@@ -186,15 +200,7 @@ export function Decide({
       {"none" in approval.grant && card.call !== null && (
         <p class="muted">No grant could answer this: {showText(approval.grant.none)}.</p>
       )}
-      {granted !== null && (
-        <p class="given">
-          Signed: <b>{showIdentifier(granted.name)}</b> lets such calls pass without a card, from now on
-          {granted.behind.length === 0
-            ? ""
-            : `, and on ${granted.behind.map(showIdentifier).join(", ")} once it follows`}
-          . See {me.hub ? <code>gw grant list --hub {me.hub_url}</code> : <a href="#/grants">Grants</a>}.
-        </p>
-      )}
+      {signed}
       {passkey && me.passkeys === 0 && (
         <p class="muted">
           This needs a passkey, and you have none here yet.{" "}
