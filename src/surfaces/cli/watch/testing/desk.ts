@@ -41,7 +41,8 @@ export function openDesk(): TestDesk {
         const state = decision.decision === "approve" ? "approved" : "denied";
         return { ...approval, state, decided_by: "ada", reason: decision.reason } as ApprovalView;
       }),
-    extend: (id: string) => answer(() => ({ ...desk.open.get(id), expires_in_ms: 900_000 }) as ApprovalView),
+    extend: ({ approval_id: id }: ApprovalView) =>
+      answer(() => ({ ...desk.open.get(id), expires_in_ms: 900_000 }) as ApprovalView),
     sessions: () => answer(() => [sessionOf("ses_1")]),
     revoke: () => answer(() => undefined),
     operation: (id: string) => answer(() => told(`show ${id}`, id)),
