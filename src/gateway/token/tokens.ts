@@ -14,23 +14,16 @@ import { type ExchangeFor, exchangeToken, revokeToken } from "./exchange.ts";
 import { createFailures } from "./failures.ts";
 import { type Got, readGot, readSourced, unheard } from "./got.ts";
 import { asksForNonce, createHeard } from "./heard.ts";
+import { createHeld } from "./held.ts";
 import { keyOf, type Narrowing, narrowFor, sayNarrowed } from "./narrow.ts";
 import type { TokenNeeds } from "./needs.ts";
 import type { TokenDesk, TokenFacts, Tokens } from "./port.ts";
 import { createSources } from "./source.ts";
 
-interface Held {
-  readonly token: Secret;
-  readonly version: SecretVersion;
-  readonly obtainedBootMs: number;
-  readonly untilBootMs: number;
-}
-
 export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
   const sources = createSources();
   const heard = createHeard();
-  /** By label and what they are narrowed to. */
-  const held = new Map<string, Held>();
+  const held = createHeld(() => coreOf().ports.clock.bootMs());
   const failures = createFailures();
   const underWay = new Map<string, Promise<void>>();
   /** What is ended elsewhere, behind a lock. */
@@ -40,26 +33,6 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
   const lastUses = new Map<string, string>();
   /** Raised with each clearing: what comes later was asked for before the lock, and is kept by nobody. */
   let epoch = 0;
-
-  function find(core: TokenNeeds, key: string, version: SecretVersion): Held | null {
-    const one = held.get(key);
-    if (one === undefined) return null;
-    if (one.version === version && core.ports.clock.bootMs() < one.untilBootMs) return one;
-    forget(key);
-    return null;
-  }
-
-  function forget(key: string): void {
-    held.get(key)?.token.wipe();
-    held.delete(key);
-  }
-
-  function keep(key: string, one: Held): void {
-    forget(key);
-    const oldest = held.size >= defaults.tokensHeld ? held.keys().next().value : undefined;
-    if (oldest !== undefined) forget(oldest);
-    held.set(key, one);
-  }
 
   async function obtain(core: TokenNeeds, label: string, wanted: Wanted, need: ExchangeFor): Promise<void> {
     const { clock } = core.ports;
@@ -92,7 +65,7 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
     // A lease runs from before it was asked for: what is lent is never older than it says.
     const fromBootMs = wanted.leased ? startedBootMs : clock.bootMs();
     const untilBootMs = fromBootMs + (wanted.leased ? lifeMs : lentForMs(lifeMs));
-    keep(wanted.key, { token, version, obtainedBootMs: clock.bootMs(), untilBootMs });
+    held.keep(wanted.key, { token, version, obtainedBootMs: clock.bootMs(), untilBootMs });
   }
 
   /** What a send needs got before it leaves; null where its credential is lent as it is sealed. */
@@ -103,10 +76,10 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
     if (plan === null) return sourced;
     const narrowing = narrow(plan.exchange);
     const get = async (need: ExchangeFor, waitMs: number): Promise<Got> => {
-      const older = sourced !== null && find(core, sourced.key, sourced.version) !== null;
+      const older = sourced !== null && held.find(sourced.key, sourced.version) !== null;
       if (sourced !== null && !older) await obtain(core, label, sourced, need);
       const secret = (): Secret | null =>
-        sourced === null ? null : (find(core, sourced.key, sourced.version)?.token ?? lapsed(label));
+        sourced === null ? null : (held.find(sourced.key, sourced.version)?.token ?? lapsed(label));
       const { tokenEndpoint, dpop } = plan.exchange;
       const ask = () => exchangeToken(core, label, plan, narrowing, need, secret);
       const beforeMs = skewMs(label, tokenEndpoint);
@@ -119,7 +92,7 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
       const got = readGot(label, exchanged, waitMs);
       if (got.kind !== "refused" || sourced === null) return got;
       // It may have been replaced where it is kept: whoever asks next gets it from there, and only that one's refusal is the end.
-      forget(sourced.key);
+      held.forget(sourced.key);
       return { ...got, ended: got.ended && !older };
     };
     return { version: plan.version, key: keyOf(label, narrowing), leased: false, renewMs: 0, get };
@@ -172,7 +145,7 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
         const wanted = wantedFor(core, credential, (exchange) => narrowFor(outbound, credential, exchange));
         if (wanted === null) return;
         requireEnabled(core, credential);
-        if (find(core, wanted.key, wanted.version) !== null) return;
+        if (held.find(wanted.key, wanted.version) !== null) return;
         const running = underWay.get(credential);
         if (running !== undefined) await running;
         else await alone(credential, () => obtain(core, credential, wanted, { run, session, callId, authorization }));
@@ -184,7 +157,7 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
       const core = coreOf();
       const wanted = wantedFor(core, label, (exchange) => narrowFor(outbound, label, exchange));
       if (wanted === null) return null;
-      const one = find(core, wanted.key, wanted.version);
+      const one = held.find(wanted.key, wanted.version);
       if (one === null) throw new Denied("token_unavailable", `The token of ${label} ended before it could be used.`);
       const { origin } = new URL(request.url);
       const credentials = requireUnlocked(core);
@@ -201,11 +174,11 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
         renewMs = 0,
         leased = false,
       } = wantedFor(core, label, (exchange) => narrowFor(outbound, label, exchange)) ?? {};
-      const one = held.get(key);
+      const one = held.obtained(key);
       // One that was got for this very call is as new as any: another would be refused too.
-      if (one === undefined || one.obtainedBootMs >= sinceBootMs) return false;
+      if (one === null || one.obtainedBootMs >= sinceBootMs) return false;
       if (core.ports.clock.bootMs() - one.obtainedBootMs < renewMs) return false;
-      forget(key);
+      held.forget(key);
       if (leased) sources.spend(label);
       return true;
     },
@@ -231,7 +204,7 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
     async revoke(label, operator) {
       const core = coreOf();
       if (requireUnlocked(core).sourceOf(label) !== null) {
-        forget(sourceKey(label));
+        held.forget(sourceKey(label));
         return alone(label, () => sources.end(label, false));
       }
       requireEnabled(core, label);
@@ -250,7 +223,7 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
     },
     clear() {
       epoch += 1;
-      for (const key of [...held.keys()]) forget(key);
+      held.clear();
       for (const label of sources.labels()) {
         const end = sources.end(label, true).catch(() => false);
         parting.add(end);

@@ -1,5 +1,3 @@
-import { defaults } from "../../kernel/defaults.ts";
-import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import { Secret } from "../../kernel/secret.ts";
 import type { SecretVersion } from "../../vault/entry.ts";
@@ -7,6 +5,7 @@ import type { HttpLoan } from "../../vault/lent.ts";
 import type { VaultSource } from "../../vault/source/remote.ts";
 import { requireUnlocked } from "../core.ts";
 import { type Asked, type Asking, askStore, type Failed, failed, pick } from "./ask-store.ts";
+import { askVault, isDone, loanOrNull, namedBack, secretIdLoan, tokenLoan } from "./ask-vault.ts";
 import { sourceRequest, type TokenRequest } from "./request.ts";
 import { createRenewals } from "./vault-renewals.ts";
 
@@ -238,51 +237,6 @@ const DAY_S = 86_400;
 const TOKEN = /^[\x21-\x7e]{8,4096}$/;
 const LEASE_ID = /^[\x21-\x7e]{1,1024}$/;
 
-/** Takes ownership of the token. */
-function tokenLoan(label: string, token: Secret): HttpLoan {
-  return { label, headerName: "x-vault-token", headerValue: token, secrets: [token], release: () => token.wipe() };
-}
-
-/** Vault names the token that it renewed, and its answer is not withheld for that: nobody but us sees it. So it goes as a field that is not looked for. */
-function namedBack({ label, headerName, headerValue, release }: HttpLoan): HttpLoan {
-  const nothing = Secret.take(Buffer.alloc(0));
-  const further = [{ name: headerName, value: headerValue }];
-  return { label, headerName: "", headerValue: nothing, further, secrets: [], release };
-}
-
-function secretIdLoan({ core, label }: Asking<VaultSource>): HttpLoan {
-  const value = requireUnlocked(core).lendOpener(label);
-  const nothing = Secret.take(Buffer.alloc(0));
-  const json = [{ name: "secret_id", value }];
-  return { label, headerName: "", headerValue: nothing, json, secrets: [value], release: () => value.wipe() };
-}
-
-function askVault(
-  asking: Asking<VaultSource>,
-  verb: "exchange" | "source" | "revoke",
-  path: string,
-  body: JsonObject,
-  lend: () => HttpLoan,
-  behindLock = false,
-): ReturnType<typeof askStore> {
-  const { label, source } = asking;
-  const url = `${new URL(source.url).origin}/v1/${path}`;
-  const timeoutMs = verb === "revoke" ? defaults.sourceEndMs : defaults.tokenExchangeMs;
-  const request = sourceRequest(`${verb}.${label}`, label, source, { method: "POST", url, body, timeoutMs });
-  const ends = behindLock ? "behind_lock" : "open";
-  return askStore(asking, request, lend, verb === "revoke" ? ends : null);
-}
-
-/** Null where the vault lends it no more. */
-function loanOrNull(lend: () => HttpLoan): HttpLoan | null {
-  try {
-    return lend();
-  } catch (error) {
-    if (error instanceof Denied) return null;
-    throw error;
-  }
-}
-
 /** That one is not ended stops nothing: it ends by itself, and the log has the attempt. */
 async function endLease(
   { id, secret, asking, endBootMs }: Pick<Lease, "id" | "secret" | "asking" | "endBootMs">,
@@ -298,14 +252,4 @@ async function endLogin({ token, asking }: Pick<Login, "token" | "asking">, behi
   const lend = () => tokenLoan(asking.label, token.copy());
   const asked = askVault(asking, "revoke", "auth/token/revoke-self", {}, lend, behindLock);
   return isDone(asked).finally(() => token.wipe());
-}
-
-function isDone(asked: ReturnType<typeof askStore>): Promise<boolean> {
-  return asked.then(
-    ({ kind }) => kind === "answered",
-    (error: unknown) => {
-      if (error instanceof Denied) return false;
-      throw error;
-    },
-  );
 }
