@@ -1,24 +1,13 @@
-import type { Digest } from "../kernel/canonical-json.ts";
 import { defaults } from "../kernel/defaults.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import { BOX_OVERHEAD_BYTES } from "./box.ts";
-import { EXTRA_MEMBERS, extrasMember, MOST_LENDERS, readExtras } from "./extras.ts";
+import { credentialPage, readCredential } from "./credential-page.ts";
 import { KDF_SALT_BYTES } from "./kdf.ts";
-import { KEY_ID, type KeyId, RAW_KEY_BYTES } from "./keys.ts";
+import { RAW_KEY_BYTES } from "./keys.ts";
 import { type LineageRecord, lineagePage, VAULT_ID } from "./lineage.ts";
-import { readersBoxBytes } from "./readers-box.ts";
-import { filePage, parsePage, shapeOf } from "./shape.ts";
-import { exchangeMember, isExchanged, readExchangePage } from "./token/exchange.ts";
-import {
-  CREDENTIAL_KINDS,
-  type CredentialEntry,
-  type OperatorSlot,
-  type RequestKey,
-  type Restoration,
-  type RuntimeNotes,
-  type Suspension,
-  type VaultContent,
-} from "./vault.ts";
+import { base64, readDigest, readKeyId, readTime, shape } from "./page-values.ts";
+import { filePage, parsePage } from "./shape.ts";
+import type { OperatorSlot, RequestKey, Restoration, RuntimeNotes, Suspension, VaultContent } from "./vault.ts";
 import { WRAPPED_BYTES } from "./wrap.ts";
 
 /** The codec of vault.json: the one page a vault has, and back. Signatures are for `verify.ts`. */
@@ -30,11 +19,8 @@ export interface VaultPage {
 }
 
 const FORMAT = "gw.vault/v1";
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const REQUEST_KEY = /^ssh-ed25519 [A-Za-z0-9+/]{68}$/;
 const LINE = /^line_[0-9a-f]{32}$/;
-const DIGEST = /^sha256:[0-9a-f]{64}$/;
-const shape = shapeOf("vault_malformed", "vault.json");
 
 export function writeVaultPage({ content, signature, notes, serviceMac }: VaultPage): string {
   return filePage({
@@ -124,25 +110,6 @@ export function requestKeyMember(key: RequestKey | null): JsonObject {
   return key === null ? {} : { request_key: { public_key: key.publicKey, sealed: base64(key.sealed) } };
 }
 
-export function credentialPage(entry: CredentialEntry): JsonObject {
-  return {
-    label: entry.label,
-    kind: entry.kind,
-    version: entry.version,
-    bound_to: entry.boundTo,
-    each_use: entry.eachUse,
-    disabled: entry.disabled,
-    header_name: entry.headerName,
-    public_key: entry.publicKey,
-    created_at: entry.createdAt,
-    rotated_at: entry.rotatedAt,
-    retired: entry.retired.map(({ version, digest }) => ({ version, digest: base64(digest) })),
-    sealed: base64(entry.sealed),
-    ...exchangeMember(entry.exchange),
-    ...extrasMember(entry),
-  };
-}
-
 export function notesPage(notes: RuntimeNotes): JsonObject {
   return {
     serial: notes.serial,
@@ -227,57 +194,6 @@ function readRestored(value: JsonValue, where: string): Restoration {
   };
 }
 
-const ENTRY_MEMBERS = [
-  "label",
-  "kind",
-  "version",
-  "bound_to",
-  "each_use",
-  "disabled",
-  "header_name",
-  "public_key",
-  "created_at",
-  "rotated_at",
-  "retired",
-  "sealed",
-] as const;
-
-function readCredential(value: JsonValue, where: string): CredentialEntry {
-  const entry = shape.members(value, where, ENTRY_MEMBERS, ["exchange", ...EXTRA_MEMBERS]);
-  const kind = shape.oneOf(entry.kind, `${where}/kind`, CREDENTIAL_KINDS);
-  if (isExchanged(kind) !== (entry.exchange !== undefined))
-    shape.refuse(`${where}/exchange`, `as the kind ${kind} has it`);
-  return {
-    label: shape.text(entry.label, `${where}/label`, 64),
-    kind,
-    version: shape.integer(entry.version, `${where}/version`, 1, Number.MAX_SAFE_INTEGER),
-    boundTo: shape.list(entry.bound_to, `${where}/bound_to`, defaults.vaultBindings, (item, at) =>
-      shape.text(item, at, 4_096),
-    ),
-    eachUse: shape.flag(entry.each_use, `${where}/each_use`),
-    disabled: shape.flag(entry.disabled, `${where}/disabled`),
-    headerName: entry.header_name === null ? null : shape.text(entry.header_name, `${where}/header_name`, 64),
-    publicKey: entry.public_key === null ? null : shape.text(entry.public_key, `${where}/public_key`, 4_096),
-    exchange: entry.exchange === undefined ? null : readExchangePage(shape, entry.exchange, `${where}/exchange`),
-    ...readExtras(shape, entry, where),
-    createdAt: readTime(entry.created_at, `${where}/created_at`),
-    rotatedAt: readTime(entry.rotated_at, `${where}/rotated_at`),
-    retired: shape.list(entry.retired, `${where}/retired`, defaults.vaultRetired, (item, at) => {
-      const retired = shape.members(item, at, ["version", "digest"]);
-      return {
-        version: shape.integer(retired.version, `${at}/version`, 1, Number.MAX_SAFE_INTEGER),
-        digest: shape.bytes(retired.digest, `${at}/digest`, 32, 32),
-      };
-    }),
-    sealed: shape.bytes(
-      entry.sealed,
-      `${where}/sealed`,
-      BOX_OVERHEAD_BYTES,
-      BOX_OVERHEAD_BYTES + readersBoxBytes(MOST_LENDERS + defaults.vaultOperators, defaults.secretBytes),
-    ),
-  };
-}
-
 function readNotes(value: JsonValue, where: string): RuntimeNotes {
   const notes = shape.members(value, where, ["serial", "suspended"]);
   return {
@@ -294,20 +210,4 @@ function readSuspension(value: JsonValue, where: string): Suspension {
     reason: shape.text(suspension.reason, `${where}/reason`, 200),
     at: readTime(suspension.at, `${where}/at`),
   };
-}
-
-function readKeyId(value: JsonValue | undefined, where: string): KeyId {
-  return shape.text(value, where, 32, KEY_ID) as KeyId;
-}
-
-function readDigest(value: JsonValue | undefined, where: string): Digest | null {
-  return value === null ? null : (shape.text(value, where, 71, DIGEST) as Digest);
-}
-
-function readTime(value: JsonValue | undefined, where: string): string {
-  return shape.text(value, where, 24, TIME);
-}
-
-function base64(bytes: Buffer): string {
-  return bytes.toString("base64url");
 }

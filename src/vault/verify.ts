@@ -3,10 +3,10 @@ import { canonicalJson, type Digest, digestJson, digestText } from "../kernel/ca
 import { type Clock, isoTime } from "../kernel/clock.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { Secret } from "../kernel/secret.ts";
+import { credentialPage } from "./credential-page.ts";
 import { type KeyId, publicKeyOf } from "./keys.ts";
 import { foldLineage, lineageHead } from "./lineage.ts";
 import {
-  credentialPage,
   notesPage,
   readVaultPage,
   requestKeyMember,
