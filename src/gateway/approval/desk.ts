@@ -9,7 +9,7 @@ import {
   verifyStatement,
 } from "../../conventions/approval/decision.ts";
 import type { CardPlace } from "../../conventions/approval/queue.ts";
-import { type ApprovalTrigger, codeOfState, stepApproval } from "../../conventions/approval/state.ts";
+import { type ApprovalTrigger, stepApproval } from "../../conventions/approval/state.ts";
 import type { Volume } from "../../conventions/budget/volume.ts";
 import type { EnrolledPasskey } from "../../conventions/passkey/passkey.ts";
 import { type Clock, isoTime, type Sleep } from "../../kernel/clock.ts";
@@ -20,10 +20,11 @@ import type { StateRow } from "../ports.ts";
 import type { Ledger } from "../record/ledger.ts";
 import { createEnvelope } from "../record/record.ts";
 import { bytesOf, payerOf } from "../record/written.ts";
+import { acceptWith, createAnswer, notPending, refusal, undecided } from "./answer.ts";
 import { createHands, demandOf, passkeyNeeded, requireOther } from "./demand.ts";
 import { clearHand, decisionEvent, links, requestedEvents, statementEvents } from "./events.ts";
 import { createLine, type Entry } from "./line.ts";
-import type { Acceptance, Approval, Ask, Question } from "./question.ts";
+import type { Approval, Ask, Question } from "./question.ts";
 
 /**
  * The desk where questions wait for a person. It opens cards within the limits, verifies decisions, lets time run out
@@ -181,12 +182,7 @@ export function createDesk(ports: DeskPorts): Desk {
     try {
       await finish(entry, trigger, "observation", { decidedBy: null, reason }, [event]);
     } finally {
-      const code = codeOfState(trigger === "time_passed" ? "expired" : "withdrawn");
-      const message =
-        trigger === "time_passed"
-          ? "Nobody decided in time. Nothing was sent."
-          : `The question was taken back: ${reason}. Nothing was sent.`;
-      for (const resolve of resolvers) resolve(refusal(code, message));
+      for (const resolve of resolvers) resolve(undecided(trigger, reason));
     }
   }
 
@@ -297,32 +293,4 @@ export function createDesk(ports: DeskPorts): Desk {
       return () => void listeners.delete(listener);
     },
   };
-}
-
-/** What the card lets an approval bring along. One that brings what nobody asked for is refused, not obeyed in part. */
-async function acceptWith({ accept }: Question, decision: Verified<DecisionStatement>): Promise<Acceptance> {
-  if (accept !== undefined) return accept(decision);
-  if (decision.statement.ticket_context === undefined) return { events: [], take: () => undefined };
-  throw new Denied(
-    "ticket_invalid",
-    "This card takes no ticket. Nothing was decided; attach it with gw ticket attach.",
-  );
-}
-
-function notPending(): Denied {
-  return new Denied("approval_not_pending", "This question is no longer open. The decision changed nothing.");
-}
-
-/** An answer that nobody has to wait for: a no to a question that whoever asked has left must not end the gateway. */
-function createAnswer(): PromiseWithResolvers<Verified<DecisionStatement>> {
-  const answer = Promise.withResolvers<Verified<DecisionStatement>>();
-  answer.promise.catch(() => undefined);
-  return answer;
-}
-
-/** A rejected promise that nobody needs to catch: all who asked may have left. */
-function refusal(code: Denied["code"], message: string): Promise<never> {
-  const rejected = Promise.reject(new Denied(code, message));
-  rejected.catch(() => undefined);
-  return rejected;
 }
