@@ -1,6 +1,4 @@
-import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { harden } from "../adapters/platform/callers.ts";
 import { requireServerOf } from "../adapters/platform/server.ts";
 import { createClock, systemRandom, systemSleep } from "../adapters/platform/system.ts";
@@ -18,6 +16,7 @@ import { openConnection, Unreachable } from "../surfaces/client/connection.ts";
 import { findPlace } from "../surfaces/place/find.ts";
 import type { Place } from "../surfaces/place/place.ts";
 import { logins } from "./logins.ts";
+import { copyFor, copyHome, isElsewhere, notHere, refreshCopy } from "./operator-copy.ts";
 import { startGateway } from "./start-gateway.ts";
 import { stateFolder } from "./state-folder.ts";
 import { version } from "./version.ts";
@@ -220,10 +219,6 @@ function placed(): Place {
   return place;
 }
 
-function isElsewhere({ machine, owner }: Place): boolean {
-  return machine !== null && owner !== process.geteuid?.();
-}
-
 /** The home of a gateway for all users is closed to everybody else: an operator works in a copy of their own. */
 async function withCopy(found: Place): Promise<Place> {
   if (!isElsewhere(found) || CALLERS.has(command) || HOMELESS.has(command)) return found;
@@ -233,37 +228,9 @@ async function withCopy(found: Place): Promise<Place> {
   return { ...found, home: await copyHome(found) };
 }
 
-async function copyHome(found: Place): Promise<string> {
-  const home = join(stateFolder(), "homes", createHash("sha256").update(found.home).digest("hex").slice(0, 16));
-  await refreshCopy(found, home);
-  return home;
-}
-
-async function refreshCopy({ operator }: Place, copy: string): Promise<void> {
-  await (await import("../surfaces/client/mirror.ts")).refreshMirror(operator, copy, systemRandom);
-}
-
-/** For somebody who may be no operator, or while nothing runs: then the gateway alone can be asked. */
-async function copyFor(found: Place): Promise<string | null> {
-  try {
-    return await copyHome(found);
-  } catch (error) {
-    if (error instanceof Denied || error instanceof Unreachable) return null;
-    throw error;
-  }
-}
-
 /** What is neither signed nor sealed is not taken from an operator's copy: in there it would change nothing. */
 function requireHome(what: string): void {
   if (place !== null && isElsewhere(place)) throw notHere(place, what);
-}
-
-function notHere({ machine, owner }: Place, what: string): Denied {
-  const start = what === "up" ? " With systemd: systemctl start gw" : "";
-  return new Denied(
-    "home_not_here",
-    `${machine?.home ?? "The home"} belongs to user ${owner}, and this needs the home itself. Run: sudo -u '#${owner}' gw ${what} …${start}`,
-  );
 }
 
 async function sendChange(change: VaultChanged, clock: Clock): Promise<void> {

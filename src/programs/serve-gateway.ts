@@ -10,7 +10,6 @@ import { stateMigrations } from "../adapters/store/sqlite/state-schema.ts";
 import { requireKnownFormat } from "../adapters/store/sqlite/upgrade-state.ts";
 import { readMarks } from "../audit/read/marks.ts";
 import { createGateway } from "../gateway/gateway.ts";
-import type { Posture } from "../gateway/posture.ts";
 import { createEnvelope } from "../gateway/record/record.ts";
 import { createBell } from "../gateway/webhook/bell.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -40,19 +39,20 @@ import { createHubLink } from "./daemon/hub-link.ts";
 import { watchKeyFile } from "./daemon/key-file.ts";
 import { type Asked, readArguments, refuseStart } from "./daemon/launch.ts";
 import { createModeFinder } from "./daemon/mode.ts";
+import { noteStart } from "./daemon/note-start.ts";
 import { openGatewayLog } from "./daemon/open-log.ts";
 import { listenForOperators } from "./daemon/operator-listener.ts";
 import { createOperatorUsers } from "./daemon/operator-users.ts";
 import { loadPacks } from "./daemon/packs.ts";
 import { planeRecords } from "./daemon/plane-records.ts";
+import { createPosture } from "./daemon/posture.ts";
 import { readSettings } from "./daemon/settings.ts";
 import { createSteward, type DaemonSteward } from "./daemon/steward.ts";
 import type { StewardState } from "./daemon/steward-parts.ts";
+import { stopOnSignal } from "./daemon/stop-on-signal.ts";
 import { openTransports } from "./daemon/transports.ts";
 import {
   callerPolicyOf,
-  ceilingsIn,
-  decisionsIn,
   judgeTrust,
   operatorKeysOf,
   passkeysOf,
@@ -149,19 +149,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     keys: operatorKeysOf(state.trust),
     passkeys: passkeysOf(state.trust),
   });
-  // The home is looked at, keys are read and signatures checked only for who asks, which an ordinary call does not.
-  const posture: Posture = {
-    get mode() {
-      return modes.mode();
-    },
-    mayDecide: modes.mayDecide,
-    get ceilings() {
-      return ceilingsIn(state.trust);
-    },
-    get decisions() {
-      return decisionsIn(state.trust);
-    },
-  };
+  const posture = createPosture(modes, state);
   const gateway = createGateway(
     {
       clock,
@@ -240,46 +228,10 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     },
   );
   const steward: DaemonSteward = createSteward({
-    ...{
-      version,
-      settings,
-      home,
-      log,
-      gateway,
-      envelope,
-      clock,
-      random,
-      logins,
-      state,
-      callbacks,
-      bell,
-      hub,
-      space,
-      custody,
-      keyFile,
-      operatorUsers,
-      modes,
-      probe,
-    },
+    ...{ version, settings, home, log, gateway, envelope, clock, random, logins, state, callbacks, bell, hub, space },
+    ...{ custody, keyFile, operatorUsers, modes, probe },
   });
-  const startEvents = [
-    {
-      ...envelope("gateway_started"),
-      version,
-      mode: modes.mode(),
-      locked: true,
-      boot_id: clock.bootId(),
-      platform: process.platform,
-      policy_digest: state.trust.policy?.digest ?? null,
-      vault_generation: state.trust.vault.generation,
-    },
-  ] as const;
-  await gateway.ledger.note(startEvents);
-  if (trust.trouble !== null) {
-    await gateway.ledger.note([{ ...envelope("policy_refused"), code: trust.trouble.code, policy_digest: null }]);
-    const { code, message } = trust.trouble;
-    health.facts.tell("error", "stays_locked", { code, message: `${code}: ${message} The gateway stays locked.` });
-  }
+  await noteStart({ gateway, envelope, clock, mode: modes.mode(), trust, facts: health.facts });
   const operatorDoor = await listenForOperators({
     socket: settings.operatorSocket,
     onOperator: (socket, { operatorKeyId }) => modes.seeOperator(socket, operatorKeyId),
@@ -316,10 +268,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
   await callbacks.adjust(state.trust.policy?.settings.callbacks ?? "off");
   // What nobody signed is not obeyed, by hand or by key file: it stays locked, and has said why.
   if (trust.trouble === null) await unlockWithout(steward, keyFile, trust.vault.vaultId, health);
-  let stopping = false;
-  const stop = async (signal: string): Promise<void> => {
-    if (stopping) return;
-    stopping = true;
+  stopOnSignal(async (signal) => {
     watched.close();
     health.stopping();
     callbacks.close();
@@ -331,12 +280,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     callers.close();
     ssh.close();
     await http.close();
-    process.exit(0);
-  };
-  // Kept on: the launcher and the terminal may both send one, and a second must not cut the first short.
-  process.on("SIGTERM", (signal) => void stop(signal));
-  process.on("SIGINT", (signal) => void stop(signal));
-  process.on("SIGHUP", (signal) => void stop(signal));
+  });
   await hub.adjust();
   health.ready();
   // The launcher waits for this line before it hands over the key.
