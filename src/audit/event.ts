@@ -1,8 +1,11 @@
 import { attemptRecords } from "./event/attempts.ts";
-import { callEvents, previewEvents } from "./event/calls.ts";
+import { callEvents } from "./event/calls.ts";
 import { type Check, checkOf } from "./event/check.ts";
 import { type EventShape, open, type RecordOf, shapeOf } from "./event/field.ts";
 import { gatewayEvents } from "./event/gateway.ts";
+import { operationEvents } from "./event/operations.ts";
+import { previewEvents } from "./event/previews.ts";
+import { requestEvents } from "./event/requests.ts";
 import { sessionEvents } from "./event/sessions.ts";
 
 /** Four paths with a sequence each. Previews stand apart, so that nothing mistakes one for a change. */
@@ -16,13 +19,18 @@ const envelope = {
 } as const;
 
 const tables = {
-  activity: { ...callEvents, ...attemptRecords },
+  activity: { ...callEvents, ...operationEvents, ...requestEvents, ...attemptRecords },
   previews: previewEvents,
   sessions: sessionEvents,
   gateway: gatewayEvents,
 } as const;
 
-type Tables = typeof callEvents & typeof previewEvents & typeof sessionEvents & typeof gatewayEvents;
+type Tables = typeof callEvents &
+  typeof operationEvents &
+  typeof requestEvents &
+  typeof previewEvents &
+  typeof sessionEvents &
+  typeof gatewayEvents;
 
 export type EventType = keyof Tables & string;
 

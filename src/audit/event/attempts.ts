@@ -1,4 +1,4 @@
-import { channel, chargeBasis, outcome } from "./calls.ts";
+import { channel, chargeBasis, outcome } from "./call-parts.ts";
 import { claim, content, nullable, open, optional, person } from "./field.ts";
 
 /** What both records of an attempt say: whose it is, what it does, and how its budget stands. What is null is left out. */

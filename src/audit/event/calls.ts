@@ -1,46 +1,5 @@
-import { claim, content, group, groups, nullable, oneOf, open, optional, person, secret } from "./field.ts";
-
-/** What a request log says of every call: never a secret, only the label of the credential. */
-const request = group({
-  version_selector: nullable(open.text),
-  normalized_operation: open.text,
-  target_boundary: claim.text,
-  credential_label: nullable(open.text),
-  decision: open.text,
-  status: nullable(open.integer),
-  correlation_id: open.text,
-});
-
-/** Which claim an event can support. A dispatch does not prove delivery, a receipt does not prove the state. */
-const evidence = oneOf(
-  "intent_accepted",
-  "dispatch_started",
-  "remote_receipt",
-  "local_completion",
-  "reconciliation_read",
-);
-
-/** Ties the events of one call and one attempt together, and a batch to its manifest. */
-const links = {
-  parent_event_id: optional(open.text),
-  call_id: optional(open.text),
-  attempt_id: optional(open.text),
-  operation_id: optional(open.text),
-  plan_id: optional(open.text),
-  session_id: optional(open.text),
-  change_execution_id: optional(open.text),
-  manifest_digest: optional(open.text),
-} as const;
-
-const emergency = optional(
-  group({ reason: claim.text, approver: person.text, normal_ticket_opened_at: nullable(open.text) }),
-);
-
-export const channel = oneOf("http", "ssh");
-const plane = oneOf("agent", "mcp", "operator", "callbacks");
-export const outcome = oneOf("succeeded", "failed", "unknown");
-
-export const chargeBasis = oneOf("stated", "assumed", "released", "held");
+import { channel, chargeBasis, emergency, evidence, links, outcome, request, sent } from "./call-parts.ts";
+import { claim, content, group, nullable, oneOf, open, optional, person, secret } from "./field.ts";
 
 const budgetCall = {
   run_id: open.text,
@@ -64,16 +23,7 @@ const budgetCall = {
   decision: optional(open.text),
 } as const;
 
-/** What one send said, beside the digests that approvals are tied to. `kept_digest` names a content of the log. */
-const sent = {
-  url: optional(content.text),
-  request_digest: optional(open.text),
-  kept_digest: optional(open.text),
-  /** False where values stand by size and digest alone, because the pack says so. */
-  kept_whole: optional(open.flag),
-} as const;
-
-/** Events of single calls. The Activity journal is folded from these. */
+/** Events of single calls. The Activity journal is folded from these, and from those of operations and requests. */
 export const callEvents = {
   /**
    * A card, a signed decision or a request, whole: its canonical text in parts, in order. Written before what refers to
@@ -210,59 +160,6 @@ export const callEvents = {
     elapsed_ms: optional(open.integer),
     request: optional(request),
   },
-  reconciled_success: {
-    run_id: open.text,
-    ...links,
-    receipt: claim.text,
-    source: claim.text,
-    evidence: optional(evidence),
-    request: optional(request),
-  },
-  reconciled_failure: {
-    run_id: open.text,
-    ...links,
-    proof: claim.text,
-    source: claim.text,
-    evidence: optional(evidence),
-    request: optional(request),
-  },
-  /** The provider knows the job: it was accepted. How it ends is read from it afterwards. */
-  reconciled_accepted: {
-    run_id: open.text,
-    ...links,
-    remote_job_id: claim.text,
-    receipt: claim.text,
-    source: claim.text,
-    evidence: optional(evidence),
-  },
-  /** A person said what became of it, under their own signature over exactly this statement. */
-  operation_settled: {
-    run_id: open.text,
-    ...links,
-    happened: open.flag,
-    reason: claim.text,
-    although: nullable(claim.text),
-    operator: person.text,
-    statement: person.text,
-    signature: open.text,
-  },
-  /** An operator asked this of it from another machine; the statement is as it was signed. */
-  operation_asked: {
-    run_id: open.text,
-    ...links,
-    errand: oneOf("cancel", "resume", "reconcile"),
-    reason: claim.text,
-    operator: person.text,
-    statement: person.text,
-    signature: open.text,
-  },
-  reconciliation_inconclusive: {
-    run_id: open.text,
-    ...links,
-    reason: open.text,
-    source: claim.text,
-    request: optional(request),
-  },
   /** What a tool in a box sent, and the action it is. Without one it was refused, and `kept_digest` names what was kept of it. */
   contained_request: {
     run_id: open.text,
@@ -287,55 +184,6 @@ export const callEvents = {
     request_digest: optional(open.text),
     request: optional(request),
   },
-  /**
-   * A request that was answered on one of the planes, in the words of the specification: principal, endpoint, accepted
-   * media type, digest, safe canonical fields, decision, result. Reads of the gateway's own state are not written down.
-   */
-  request_accepted: {
-    run_id: optional(open.text),
-    call_id: optional(open.text),
-    plane,
-    principal: claim.text,
-    operator: optional(person.text),
-    /** The trace that an agent says the request belongs to; nothing is decided by it. */
-    traceparent_claimed: optional(claim.text),
-    endpoint: open.text,
-    media_type: nullable(open.text),
-    request_digest: open.text,
-    /** The fields, as a content of the log. */
-    fields_digest: nullable(open.text),
-    decision: open.text,
-    status: open.integer,
-    correlation_id: open.text,
-  },
-  /** A request that was answered with a problem; `parent_event_id` names the denial that the gateway wrote of it. */
-  request_refused: {
-    run_id: optional(open.text),
-    call_id: optional(open.text),
-    parent_event_id: optional(open.text),
-    plane,
-    principal: claim.text,
-    operator: optional(person.text),
-    traceparent_claimed: optional(claim.text),
-    endpoint: open.text,
-    code: open.text,
-    reason: claim.text,
-    media_type: nullable(open.text),
-    /** Null where the bytes never became a command. */
-    request_digest: nullable(open.text),
-    fields_digest: nullable(open.text),
-    /** Of the body as it came, as far as it was read before the refusal. */
-    body_digest: nullable(open.text),
-    body_bytes: open.integer,
-    correlation_id: open.text,
-  },
-  requests_counted: {
-    plane,
-    principal: claim.text,
-    count: open.integer,
-    first_at: open.text,
-    last_at: open.text,
-  },
   denials_counted: {
     run_id: optional(open.text),
     code: open.text,
@@ -354,17 +202,6 @@ export const callEvents = {
     overage_cents: optional(open.integer),
   },
   budget_denied: { ...budgetCall, budget_stop_reason: optional(open.text) },
-  operation_transition: {
-    run_id: open.text,
-    ...links,
-    operation_id: open.text,
-    at: open.text,
-    actor: open.text,
-    from: nullable(open.text),
-    to: open.text,
-    cause: claim.text,
-    remote_job_id: nullable(claim.text),
-  },
   ticket_observed: {
     run_id: open.text,
     ...links,
@@ -378,31 +215,4 @@ export const callEvents = {
     accepted: open.flag,
     code: optional(nullable(open.text)),
   },
-} as const;
-
-/** Previews keep to a path of their own: nothing that watches for completed changes reads it. */
-export const previewEvents = {
-  preview_requested: {
-    run_id: open.text,
-    ...links,
-    action: open.text,
-    traceparent_claimed: optional(claim.text),
-    ...sent,
-    request_digest: open.text,
-    request,
-  },
-  preview_finished: {
-    run_id: open.text,
-    ...links,
-    plan_id: nullable(open.text),
-    executable: nullable(open.flag),
-    outcome,
-    request_digest: open.text,
-    effects_digest: optional(nullable(open.text)),
-    read_revisions: optional(groups({ resource: claim.text, revision: claim.text })),
-    expires_at: optional(nullable(open.text)),
-    request,
-  },
-  plan_rejected: { run_id: open.text, ...links, plan_id: open.text, code: open.text, changed: optional(claim.texts) },
-  plan_executed: { run_id: open.text, ...links, plan_id: open.text, request_digest: open.text },
 } as const;
