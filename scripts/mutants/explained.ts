@@ -138,6 +138,12 @@ export const explained: readonly Explained[] = [
     why: "reading a path throws nothing but a refusal; a fault would stay one",
   },
   {
+    file: "src/conventions/action/draft/choose-operations.ts",
+    code: "return new Map([...groups].sort(([a], [b]) => (a < b ? -1 : 1)));",
+    says: "< → <=",
+    why: "no two groups have the same name",
+  },
+  {
     file: "src/conventions/caller/session.ts",
     code: 'if (step.kind === "refused") throw new Fault(',
     says: 'step.kind === "refused" → false',
@@ -196,6 +202,18 @@ export const explained: readonly Explained[] = [
     code: "if ((kept.get(key) ?? 0) > moment) return false;",
     says: "0 → 1",
     why: "the first moment is 1, which is not later than any",
+  },
+  {
+    file: "src/gateway/run/descendants.ts",
+    code: 'if (owner === undefined) throw new Denied("not_found", "There is no such run for this caller.");',
+    says: "owner === undefined → false",
+    why: "whoever is a descendant has an owner that was just looked at; the compiler wants the case",
+  },
+  {
+    file: "src/gateway/run/descendants.ts",
+    code: 'if (owner === undefined) throw new Denied("not_found", "There is no such run for this caller.");',
+    says: 'throw new Denied("not_found", "There is no such run for t... → ;',
+    why: "whoever is a descendant has an owner that was just looked at; the compiler wants the case",
   },
 ];
 

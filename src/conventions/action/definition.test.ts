@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { defaults } from "../../kernel/defaults.ts";
 import { isForbiddenHeader } from "./headers.ts";
-import type { ActionDefinition, Pack, Provider } from "./pack.ts";
+import { type ActionDefinition, opaqueBytes, type Pack, type Provider } from "./pack.ts";
 import { readPack } from "./read.ts";
 
 function load(text: string): Pack {
@@ -94,6 +94,12 @@ describe("a provider's members", () => {
     assert.deepEqual(providerOf(["credential: k"]).auth, { scheme: "bearer", header: "authorization" });
     const basic = providerOf(["credential: k", "auth: { scheme: basic }"]).auth;
     assert.deepEqual(basic, { scheme: "basic", header: "authorization" });
+  });
+
+  test("an exchanged token is asked for with the scopes that the pack names, and with none where it names none", () => {
+    const oauth2 = (scopes: string) => providerOf(["credential: k", `auth: { scheme: oauth2${scopes} }`]).auth;
+    assert.deepEqual(oauth2(", scopes: [read]"), { scheme: "oauth2", header: "authorization", scopes: ["read"] });
+    assert.deepEqual(oauth2(""), { scheme: "oauth2", header: "authorization", scopes: [] });
   });
 
   test("a whole Authorization value may be a header credential", () => {
@@ -237,6 +243,18 @@ describe("an action's members", () => {
       additionalProperties: false,
     });
   });
+});
+
+test("an opaque body may have as many whole bytes as its bound in base64 holds, and any other has none", () => {
+  const bytes = (body: string, input: string) => {
+    const request = `request: { method: PUT, path: /x, body: ${body} }`;
+    const [action] = actionsOf(`  put: { effect: write, ${request}, input: { ${input} } }\n`).values();
+    return action === undefined ? null : opaqueBytes(action);
+  };
+  const sized = (maxLength: number) =>
+    bytes("opaque, media_type: text/plain", `bytes: { in: body, type: string, maxLength: ${maxLength} }`);
+  assert.deepEqual([sized(4), sized(7), sized(8)], [3, 3, 6]);
+  assert.equal(bytes("application/json", "note: { in: body, type: string, maxLength: 8 }"), 0);
 });
 
 test("headers of identity, framing, forwarding and hop-by-hop are no action's to set, however they are spelled", () => {

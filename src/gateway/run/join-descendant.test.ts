@@ -80,7 +80,7 @@ function stand(change: Partial<Session> = {}) {
     envelope: (event_type: string) => ({ event_type }),
     posture: () => ({ mode: "dedicated" }),
     acceptTicket: () => undefined,
-    grants: () => [],
+    grants: () => [{ name: "another" }],
     desk: {
       ask(question: Question) {
         const answer = Promise.withResolvers<Verified<DecisionStatement>>();
@@ -187,4 +187,8 @@ test("of processes that are gone two hundred ended sessions are kept, the newest
   assert.deepEqual(keys.slice(0, 3), ["wrapper", "gone2", "gone3"]);
   assert.deepEqual(keys.slice(-2), ["revoked", "child"]);
   assert.equal(keys.length, 203);
+  const few = stand();
+  few.run.sessions.set("gone", ended("process_exited"));
+  await few.join(callerOf("child", 8, OWN, [7]));
+  assert.ok(few.run.sessions.has("gone"));
 });

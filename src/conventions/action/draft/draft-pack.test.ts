@@ -139,6 +139,19 @@ describe("inputs", () => {
     assert.equal(schemaOf(action, "l")?.maxItems, 100);
   });
 
+  test("numbers keep their bounds, open ones closed where they are whole, and bounds that contradict are dropped", () => {
+    const bounds = (schema: JsonObject) => {
+      const { action, text } = only("/s", "get", { parameters: [query("n", schema)] });
+      const { minimum, maximum } = schemaOf(action, "n") ?? {};
+      return [minimum, maximum, text.includes("REVIEW: query n")];
+    };
+    assert.deepEqual(bounds({ type: "integer", minimum: 1, maximum: 9 }), [1, 9, false]);
+    assert.deepEqual(bounds({ type: "integer", minimum: 0, exclusiveMinimum: true, maximum: 9 }).slice(1), [9, false]);
+    const contradicted = bounds({ type: "integer", minimum: 9, maximum: 1 });
+    assert.equal(contradicted[2], true);
+    assert.notEqual(contradicted[0], 9);
+  });
+
   test("inputs that look like secrets, roles or addresses are named to the reviewer first", () => {
     const text = { type: "string" };
     const drafted = only(

@@ -91,6 +91,13 @@ test("a GraphQL document is a constant with typed variables, and a mutation asks
   for (const request of requests) assert.ok(isSaid(pack, request));
 });
 
+test("a body that is no JSON and no form is sent on as it is, under its own media type", () => {
+  const { pack, actions } = draft([sent("PUT", "/v1/files/17", "any bytes", "text/csv; charset=utf-8")]);
+  assert.deepEqual([actions[0]?.body, actions[0]?.mediaType, actions[0]?.effect], ["opaque", "text/csv", "write"]);
+  assert.ok(isSaid(pack, sent("PUT", "/v1/files/18", "other bytes", "text/csv")));
+  assert.ok(!isSaid(pack, sent("PUT", "/v1/files/18", "other bytes", "text/html")));
+});
+
 test("any requests make a draft that lints, or none", () => {
   const part = fc.stringMatching(/^[A-Za-z0-9._~@-]{1,12}$/).filter((text) => !/^\.+$/.test(text));
   const targets = fc.tuple(
