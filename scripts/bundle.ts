@@ -47,7 +47,7 @@ export async function bundlePrograms(root: string, dist: string): Promise<void> 
         absWorkingDir: dist,
         preserveSymlinks: true,
         external: Object.keys(dependencies).filter((name) => !TAKEN.includes(name)),
-        plugins: [keepPlaces(dist, packages, programs), loadLazily, takeClientAlone(dist)],
+        plugins: [keepPlaces(dist, packages, programs), loadNames, loadLazily, takeClientAlone(dist)],
         logLevel: "error",
       });
       const parts = await mergeParts(`${name}.js`, outputFiles, metafile);
@@ -91,6 +91,30 @@ export const loadLazily: Plugin = {
     }));
   },
 };
+
+/** Of what is imported, the names that are used, read once for all files; what is required by a package is left to the rule above. */
+const loadNames: Plugin = {
+  name: "load-names",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: OF_NODE }, ({ path, kind }) =>
+      kind === "import-statement" ? { path, namespace: "node-names", sideEffects: false } : undefined,
+    );
+    onLoad({ filter: /^/, namespace: "node-names" }, ({ path }) => ({ contents: namesOf(path) }));
+  },
+};
+
+/** Each name by itself, in a form that is left out where nobody asks for it. */
+function namesOf(path: string): string {
+  const names = Object.keys(process.getBuiltinModule(path) ?? {}).filter((name) => /^[A-Za-z_]\w*$/.test(name));
+  return [
+    `const all = /* @__PURE__ */ process.getBuiltinModule(${JSON.stringify(path)});`,
+    "const read = (name) => all[name];",
+    "export { all as default };",
+    ...names
+      .filter((name) => name !== "default")
+      .map((name) => `const _${name} = /* @__PURE__ */ read("${name}");\nexport { _${name} as ${name} };`),
+  ].join("\n");
+}
 
 /** Of undici the client alone: its front door brings a browser's fetch, which nobody here asks for. */
 export function takeClientAlone(resolveDir: string): Plugin {

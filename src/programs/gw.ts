@@ -48,7 +48,7 @@ const umask = process.umask(0o077);
 let place: Place | null = null;
 try {
   await harden({ inspectable: CALLERS.has(command), startsPrivileged: command === "run" });
-  const program = createProgram(createDeps());
+  const program = createProgram(createDeps(), command);
   await program.parseAsync();
 } catch (thrown) {
   const error = deniedByFiles(thrown) ?? thrown;

@@ -67,10 +67,12 @@ export const contextSchema = {
 /** What the issuer signs, with the specification's names. `ticket_ref` is SYSTEM:REFERENCE. */
 export type WorkContext = FromSchema<typeof contextSchema>;
 
-const check = compileSchema(contextSchema);
+/** Made when it is first needed: every command loads this file, and few meet a ticket. */
+let check: ReturnType<typeof compileSchema> | undefined;
 
 /** Exactly a work context, every target in its one form; Denied `ticket_invalid` for anything else. */
 export function readContext(value: JsonValue): WorkContext {
+  check ??= compileSchema(contextSchema);
   const errors = check(value);
   if (errors.length > 0) throw new Denied("ticket_invalid", "This is not a work context.", { errors });
   const context = value as unknown as WorkContext;

@@ -33,8 +33,60 @@ import { addCompletionCommand } from "./completion.ts";
 import { addManualCommand } from "./manual.ts";
 import { addVersionCommand } from "./version.ts";
 
-/** The whole of `gw`, without anything of the machine: what it does is handed in. */
-export function createProgram(deps: CliDeps): Command {
+type Part = readonly [add: (program: Command, deps: CliDeps) => void, ...words: readonly string[]];
+
+/** What adds commands, in the order of the help, each with the words that it adds; what tells of all commands has none. */
+const parts: readonly Part[] = [
+  [addVaultCommands, "init", "passphrase", "operator"],
+  [addCredentialCommands, "credential"],
+  [addPolicyCommands, "policy"],
+  [addPasskeyCommands, "passkey"],
+  [addWebhookCommands, "webhook"],
+  [addGrantCommands, "grant"],
+  [
+    addGatewayCommands,
+    "up",
+    "status",
+    "metrics",
+    "unlock",
+    "lock",
+    "login",
+    "passphrase-prompt",
+    "logout",
+    "resume",
+    "doctor",
+  ],
+  [addPackCommands, "pack"],
+  [addCallerCommands, "caller"],
+  [addApprovalCommands, "approvals", "approve", "deny", "revoke"],
+  [addTicketCommands, "ticket"],
+  [addWatchCommand, "watch"],
+  [addConsoleCommand, "console"],
+  [addCallCommand, "actions", "call"],
+  [addPlanCommands, "plan", "execute"],
+  [addOperationCommands, "operation"],
+  [addRunCommand, "run"],
+  [addMcpCommands, "mcp", "connect"],
+  [addAuditCommands, "audit", "sessions", "activity"],
+  [addBackupCommands, "backup", "restore"],
+  [addHubCommands, "hub"],
+  [addSshCommands, "ssh"],
+  [addUpgradeCommands, "upgrade"],
+  [addReferenceCommand, "reference"],
+  [addConformanceCommand, "conformance"],
+  [addDemoCommand, "demo"],
+  [addShellCommand, "setup-shell"],
+  [addInstallCommands, "install", "uninstall"],
+  [addCompletionCommand],
+  [addManualCommand],
+  [addVersionCommand, "version"],
+];
+
+/**
+ * The whole of `gw`, without anything of the machine: what it does is handed in. Given the word that was typed, the part that
+ * knows it alone: to describe every command takes as long as a tenth of a short one's work.
+ */
+export function createProgram(deps: CliDeps, word?: string): Command {
   const program = new Command("gw")
     .description("Lets agents act on APIs and servers without a secret; a person approves, and the log proves it.")
     .version(deps.version)
@@ -52,37 +104,8 @@ export function createProgram(deps: CliDeps): Command {
       const source = all.getOptionValueSource("home") ?? "default";
       all.setOptionValue("place", place).setOptionValueWithSource("home", place.home, source);
     });
-  addVaultCommands(program, deps);
-  addCredentialCommands(program, deps);
-  addPolicyCommands(program, deps);
-  addPasskeyCommands(program, deps);
-  addWebhookCommands(program, deps);
-  addGrantCommands(program, deps);
-  addGatewayCommands(program, deps);
-  addPackCommands(program, deps);
-  addCallerCommands(program, deps);
-  addApprovalCommands(program, deps);
-  addTicketCommands(program, deps);
-  addWatchCommand(program, deps);
-  addConsoleCommand(program, deps);
-  addCallCommand(program, deps);
-  addPlanCommands(program, deps);
-  addOperationCommands(program, deps);
-  addRunCommand(program, deps);
-  addMcpCommands(program, deps);
-  addAuditCommands(program, deps);
-  addBackupCommands(program, deps);
-  addHubCommands(program, deps);
-  addSshCommands(program, deps);
-  addUpgradeCommands(program, deps);
-  addReferenceCommand(program, deps);
-  addConformanceCommand(program, deps);
-  addDemoCommand(program, deps);
-  addShellCommand(program, deps);
-  addInstallCommands(program, deps);
-  addCompletionCommand(program, deps);
-  addManualCommand(program, deps);
-  addVersionCommand(program, deps);
+  const own = word === undefined ? [] : parts.filter(([, ...words]) => words.includes(word));
+  for (const [add] of own.length > 0 ? own : parts) add(program, deps);
   return program;
 }
 
