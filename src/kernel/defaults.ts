@@ -526,6 +526,8 @@ export const defaults = {
   // SSH
   sshConnectTimeoutMs: 10_000,
   sshRecordingBytes: 1_048_576,
+  /** How long large output waits for room: half as long as a receiver waits for us to read its last frame. */
+  sshRoomWaitMs: 5_000,
   sshSpareHelperMs: 60_000,
   sshProbeWaitMs: 10_000,
   // Contained runs: the way out of a box

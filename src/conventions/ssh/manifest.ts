@@ -41,7 +41,8 @@ export const MANIFEST_BYTES_MAX = 262_144;
 /** Answered by the receiver itself, so no manifest may use the name. */
 export const STATUS_ACTION = "request_status";
 const TIMEOUT_S_MAX = 3_600;
-const OUTPUT_BYTES_MAX = 4_194_304;
+/** Of both streams together: no receiver passes on more. */
+export const OUTPUT_BYTES_MAX = 4_194_304;
 const defaultEnvironment = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" };
 /** Programs that take a program as an argument: with one of them the grammar would not be closed. */
 const OPEN_ENDED = new Set(

@@ -12,6 +12,7 @@ import type { SendLimits } from "../../../gateway/ports.ts";
 import { keepDiagnostics } from "./diagnostics.ts";
 import type { SshTransportOptions } from "./options.ts";
 import type { OutputKeeper } from "./output.ts";
+import type { OutputPlace } from "./place.ts";
 import type { Session } from "./session.ts";
 import type { HelperReport } from "./start-helper.ts";
 
@@ -28,6 +29,7 @@ export async function exchange(
   request: OutboundSsh,
   limits: SendLimits,
   keeper: OutputKeeper,
+  place: OutputPlace,
 ): Promise<Omit<SshEvidence, "elapsedMs">> {
   const { helper, agent } = session;
   const frames = createFrameReader(request.requestId);
@@ -90,6 +92,7 @@ export async function exchange(
       if (received > limits.responseBytes * FLOOD_FACTOR + FLOOD_FLOOR_BYTES) end({ kind: "flooded" });
       if (over) return;
       for (const frame of frames.push(chunk)) take(frame);
+      if (last === null) place.need(keeper, helper.output);
       if (frames.violation !== null) end({ kind: "cut" });
     });
     helper.output.on("end", () => {

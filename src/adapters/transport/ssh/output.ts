@@ -1,4 +1,5 @@
 import type { OutputFrame } from "../../../conventions/ssh/frames.ts";
+import { OUTPUT_BYTES_MAX } from "../../../conventions/ssh/manifest.ts";
 import type { RecordedChunk, SshRecording } from "../../../conventions/ssh/recording.ts";
 
 /** Keeps what an operation wrote, up to its bounds; what is beyond them is counted as cut and forgotten. */
@@ -7,6 +8,11 @@ export interface OutputKeeper {
   readonly stdout: Buffer;
   readonly stderr: Buffer;
   readonly truncated: boolean;
+  readonly heldBytes: number;
+  /** All that it may come to hold. */
+  readonly mostBytes: number;
+  /** There is no room: what follows is cut, and the recording goes on. */
+  close(): void;
   recording(requestId: string): SshRecording;
 }
 
@@ -17,43 +23,63 @@ export interface OutputBounds {
 }
 
 export function createOutputKeeper(bounds: OutputBounds, elapsedMs: () => number): OutputKeeper {
-  const kept = { stdout: createBin(bounds.bodyBytes), stderr: createBin(bounds.bodyBytes) };
+  const bin = { stdout: createBin(bounds.bodyBytes), stderr: createBin(bounds.bodyBytes) };
   const chunks: RecordedChunk[] = [];
+  const most = Math.min(2 * bounds.bodyBytes, OUTPUT_BYTES_MAX);
+  let left = most;
   let recordable = bounds.recordingBytes;
   let capped = false;
+  let cut = false;
   return {
     take({ stream, data }) {
-      kept[stream].add(data);
+      const kept = bin[stream].add(data.subarray(0, left));
+      left -= kept;
+      cut ||= kept < data.length;
       const part = data.subarray(0, recordable);
       recordable -= part.length;
       capped ||= part.length < data.length;
       if (part.length > 0) chunks.push({ afterMs: Math.round(elapsedMs()), stream, data: part });
     },
     get stdout() {
-      return kept.stdout.bytes();
+      return bin.stdout.bytes();
     },
     get stderr() {
-      return kept.stderr.bytes();
+      return bin.stderr.bytes();
     },
     get truncated() {
-      return kept.stdout.cut() || kept.stderr.cut();
+      return cut;
+    },
+    get heldBytes() {
+      return bin.stdout.bytes().length + bin.stderr.bytes().length;
+    },
+    mostBytes: most + bounds.recordingBytes,
+    close() {
+      left = 0;
     },
     recording: (requestId) => ({ requestId, chunks, capped }),
   };
 }
 
+const EMPTY = Buffer.alloc(0);
+
+/** Grows by doubling: kept as they come, pieces of a byte each would be many objects. */
 function createBin(limit: number) {
-  const parts: Buffer[] = [];
-  let left = limit;
-  let cut = false;
+  let room: Buffer = EMPTY;
+  let size = 0;
   return {
-    add(data: Buffer): void {
-      const part = data.subarray(0, left);
-      left -= part.length;
-      cut ||= part.length < data.length;
-      if (part.length > 0) parts.push(part);
+    /** How much of it there was room for. */
+    add(data: Buffer): number {
+      const part = data.subarray(0, limit - size);
+      const needed = size + part.length;
+      if (needed > room.length) {
+        const grown = Buffer.allocUnsafeSlow(Math.min(limit, Math.max(needed, 2 * room.length)));
+        room.copy(grown, 0, 0, size);
+        room = grown;
+      }
+      part.copy(room, size);
+      size = needed;
+      return part.length;
     },
-    bytes: (): Buffer => Buffer.concat(parts),
-    cut: (): boolean => cut,
+    bytes: (): Buffer => room.subarray(0, size),
   };
 }

@@ -6,6 +6,7 @@ import type { IntentReceipt, SendLimits } from "../../../gateway/ports.ts";
 import { exchange } from "./exchange.ts";
 import type { SshTransportOptions } from "./options.ts";
 import { createOutputKeeper } from "./output.ts";
+import { createOutputPlace } from "./place.ts";
 import { openSession, planSession } from "./session.ts";
 import { createSpareHelper } from "./spare-helper.ts";
 
@@ -41,15 +42,19 @@ export function createSshTransport(options: SshTransportOptions): SshTransport {
       if (typeof session === "string") return notTried("helper_failed", session, elapsedMs());
       const recordingBytes = request.recording === "on" && options.recorder !== null ? options.recordingBytes : 0;
       const keeper = createOutputKeeper({ bodyBytes: limits.responseBytes, recordingBytes }, elapsedMs);
+      const place = createOutputPlace(limits, options.sleep);
+      let answerBytes = 0;
       try {
-        const seen = await exchange(options, session, request, limits, keeper);
+        const seen = await exchange(options, session, request, limits, keeper, place);
         const observation = observeSsh({ ...seen, elapsedMs: elapsedMs() });
+        if (observation.kind === "answered") answerBytes = observation.body.length;
         // Where nothing left there is nothing to record. What happened on the host stands, whether or not its recording
         // could be kept: null says that it could not.
         if (recordingBytes === 0 || options.recorder === null || observation.kind === "never_sent") return observation;
         const sealing = options.recorder.seal(keeper.recording(request.requestId));
         return { ...observation, recordingDigest: await sealing.catch(() => null) };
       } finally {
+        place.settle(answerBytes);
         session.close();
         if (!closed) spare.refill();
       }
