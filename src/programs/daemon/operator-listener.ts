@@ -67,6 +67,9 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
     requireHostHeader: false,
     headersTimeout: defaults.planeHeadMs,
     requestTimeout: defaults.planeBodyMs,
+    // Whoever sits idle makes room when others come. A time for that would end, after a moment in which the gateway was busy,
+    // a connection whose next request has come and was not read yet.
+    keepAliveTimeout: 0,
     connectionsCheckingInterval: defaults.planeLookMs,
   };
   const server = createServer(timed, (request, response) => {
