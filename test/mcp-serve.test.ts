@@ -609,15 +609,22 @@ test("a locked gateway denies with the words for it, and nothing is a fault", as
 });
 
 test("a result that is too large for a client's line says so and keeps the outcome", async () => {
-  provider.answer((_request, response) => {
-    response.writeHead(200, { "content-type": "text/plain" });
-    response.end("x".repeat(defaults.mcpResultBytes));
+  const text = "x".repeat(defaults.mcpResultBytes);
+  const json = JSON.stringify({ text, more: text });
+  provider.answer((request, response) => {
+    const isJson = request.url.endsWith("json");
+    response.writeHead(200, { "content-type": isJson ? "application/json" : "text/plain" });
+    response.end(isJson ? json : text);
   });
   const wire = await openWire(bench);
-  const called = wire.call(get, { id: "7" });
+  const called = wire.call(get, { id: "text" });
   await approve();
-  const { structuredContent } = await called;
-  assert.equal(structuredContent["outcome"], "success");
-  const response = structuredContent["response"] as { body: unknown; body_kind: string };
-  assert.deepEqual([response.body, response.body_kind], [null, "omitted"]);
+  for (const [{ structuredContent }, bytes] of [
+    [await called, text.length],
+    [await wire.call(get, { id: "json" }), json.length],
+  ] as const) {
+    assert.equal(structuredContent["outcome"], "success");
+    const response = structuredContent["response"] as Record<string, unknown>;
+    assert.deepEqual([response["body"], response["body_kind"], response["body_bytes"]], [null, "omitted", bytes]);
+  }
 });

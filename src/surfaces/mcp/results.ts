@@ -1,5 +1,5 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
-import { type CallResult, readBody } from "../../conventions/outcome/result.ts";
+import { type CallResult, type ResponseRecord, readBody, WrittenJson } from "../../conventions/outcome/result.ts";
 import type { AccessAnswer } from "../../gateway/run/access.ts";
 import type { Call } from "../../gateway/run/run.ts";
 import { codes } from "../../kernel/codes.ts";
@@ -12,15 +12,28 @@ import type { JsonObject } from "../../kernel/json.ts";
  * no error: whoever reads it as one repeats the call, which is what must not happen.
  */
 export function doneResult(result: CallResult): CallToolResult {
-  const { response: answered } = result;
-  const response = answered === null ? null : { ...answered, body: readBody(answered) };
-  const record = { state: "done", ...result, response } as unknown as JsonObject;
-  const text = JSON.stringify(record);
-  if (Buffer.byteLength(text) <= defaults.mcpResultBytes) return write(record, leadOf(result), isFailure(result), text);
-  // Larger lines break clients. The outcome still reaches the agent; the body is said to be left out.
-  const omitted = { ...result.response, body: null, body_kind: "omitted", body_bytes: Buffer.byteLength(text) };
+  const { response } = result;
+  // What is far too large is not read and written first, to be left out then.
+  const text = response === null ? null : writtenBody(response);
+  if (text !== null && Buffer.byteLength(text) > defaults.mcpResultBytes) return omit(result, text);
+  const read = response === null ? null : { ...response, body: readBody(response) };
+  const record = { state: "done", ...result, response: read } as unknown as JsonObject;
+  const line = JSON.stringify(record);
+  if (Buffer.byteLength(line) <= defaults.mcpResultBytes) return write(record, leadOf(result), isFailure(result), line);
+  return omit(result, text ?? JSON.stringify(read?.body ?? null));
+}
+
+/** Larger lines break clients. The outcome still reaches the agent; the body is said to be left out, and how long it is. */
+function omit(result: CallResult, body: string): CallToolResult {
+  const response = { ...result.response, body: null, body_kind: "omitted", body_bytes: Buffer.byteLength(body) };
   const lead = `The response is larger than ${defaults.mcpResultBytes} bytes and was left out of this result.`;
-  return write({ ...record, response: omitted } as JsonObject, lead, isFailure(result));
+  return write({ state: "done", ...result, response } as unknown as JsonObject, lead, isFailure(result));
+}
+
+/** Null where the body is held as a value. */
+function writtenBody({ body }: ResponseRecord): string | null {
+  if (body instanceof WrittenJson) return body.text;
+  return typeof body === "string" ? body : null;
 }
 
 export function pendingResult(call: Call): CallToolResult {
