@@ -21,6 +21,7 @@ import {
   until,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn, idOf } from "./support/reply.ts";
 
 describe("only a person's signature over the exact card decides", asUser, () => {
   let home: Home;
@@ -183,7 +184,7 @@ describe("only a person's signature over the exact card decides", asUser, () => 
   test("what the card says is what is sent, to the byte", async () => {
     const asked = await agent.ask("POST", "/v1/runs", { purpose: "burn", actions: ["demo.thing.burn"] });
     const name = "naïve “quotes” \\ / \u0001 and 1e3";
-    const pending = call(agent, String(asked.body["run_id"]), "demo.thing.burn", { name });
+    const pending = call(agent, idIn(asked, "run_id"), "demo.thing.burn", { name });
     const [approval] = await until("the card asks about the call too", async () => {
       const waiting = await home.approvals();
       return waiting[0]?.["mode"] === "session" && waiting[0]["call_id"] !== null ? waiting : undefined;
@@ -192,12 +193,12 @@ describe("only a person's signature over the exact card decides", asUser, () => 
     assert.equal(card.asks, "session_and_call", "one card serves both");
     assert.equal(approval?.["card_digest"], digest(card as unknown as Members));
     assert.deepEqual(card.call["arguments"], { name });
-    await home.approve(String(approval?.["approval_id"]));
+    await home.approve(idOf(approval, "approval_id"));
     assert.equal((await pending).body["outcome"], "success");
     const sent = provider.received.at(-1);
     assert.equal(`${sent?.method} ${provider.origin}${sent?.url}`, `${card.call["method"]} ${card.call["target"]}`);
     assert.deepEqual(JSON.parse(sent?.body ?? ""), card.call["arguments"]);
-    const again = call(agent, String(asked.body["run_id"]), "demo.thing.burn", { name }, 0);
+    const again = call(agent, idIn(asked, "run_id"), "demo.thing.burn", { name }, 0);
     assert.equal((await again).status, 202, "the next use asks again");
     await home.must(["deny", String((await again).body["approval_id"])]);
     assert.equal(provider.received.length, 1);
@@ -246,7 +247,7 @@ async function askForRun(agent: Plane, budget: Members = {}): Promise<{ run: str
   const body = { purpose: "to be decided", actions, budget };
   const asked = await agent.ask("POST", "/v1/runs", body);
   assert.equal(asked.status, 202, asked.text);
-  return { run: String(asked.body["run_id"]), approval: String(asked.body["approval_id"]) };
+  return { run: idIn(asked, "run_id"), approval: idIn(asked, "approval_id") };
 }
 
 interface PlaneRoute {

@@ -14,6 +14,7 @@ import {
   until,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn, idOf } from "./support/reply.ts";
 
 describe("an agent cannot give itself a budget", asUser, () => {
   let home: Home;
@@ -42,9 +43,9 @@ describe("an agent cannot give itself a budget", asUser, () => {
       actions: ["demo.thing.get"],
       budget: { spend_cents: 100_000_000, attempts: 10_000 },
     });
-    const run = String(opened.body["run_id"]);
+    const run = idIn(opened, "run_id");
     const [asked] = await home.approvals();
-    await home.approve(String(asked?.["approval_id"]));
+    await home.approve(idOf(asked, "approval_id"));
     const shown = await agent.ask("GET", `/v1/runs/${run}`);
     assert.equal((shown.body["budget"] as Members)["spend_remaining_cents"], 500, shown.text);
     const first = await call(agent, run, "demo.thing.get", { id: "1" });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { asUser, demoPack, type Gateway, Home, makeFolder, openPlane, startAgent } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn } from "./support/reply.ts";
 
 /** Of what may be written for one user in a day before a person said yes, what is told one by one has half. */
 const TOLD_BYTES = 67_108_864 / 2;
@@ -37,7 +38,7 @@ describe("what nobody approved fills no disk", asUser, () => {
         const run = await agent.ask("POST", "/v1/runs", { purpose: "to fill", actions: ["demo.*"], budget: {} });
         assert.equal(run.status, 202, run.text);
         for (let turn = 0; turn < calls / 2; turn++) {
-          const path = `/v1/runs/${String(run.body["run_id"])}/calls`;
+          const path = `/v1/runs/${idIn(run, "run_id")}/calls`;
           const asked = { action: "demo.thing.make", input: { name: LARGE } };
           const reply = await agent.ask("POST", path, asked, { prefer: "wait=0" });
           if (reply.status === 202) accepted++;
@@ -61,7 +62,7 @@ describe("what nobody approved fills no disk", asUser, () => {
     try {
       const run = await plane.ask("POST", "/v1/runs", { purpose: "to work", actions: ["demo.*"], budget: {} });
       assert.equal(run.status, 202, run.text);
-      await home.approve(String(run.body["approval_id"]));
+      await home.approve(idIn(run, "approval_id"));
     } finally {
       plane.close();
     }

@@ -20,6 +20,7 @@ import {
 } from "./support/home.ts";
 import { answerChallenge, operatorOf } from "./support/operator-key.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn } from "./support/reply.ts";
 
 /** The beginning of a head, and never its end. */
 const TRICKLE = "GET /v1/status HTTP/1.1\r\nx-a: ";
@@ -119,7 +120,7 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
       const newcomer = holdPlane(home.operatorSocket);
       assert.equal((await newcomer.ask("GET", "/v1/status")).status, 200, "on the first connection that it makes");
       newcomer.close();
-      const session = String((await agent.ask("GET", `/v1/runs/${run}`)).body["session_id"]);
+      const session = idIn(await agent.ask("GET", `/v1/runs/${run}`), "session_id");
       await home.must(["revoke", session]);
       assert.equal((await call(agent, run, "demo.thing.get", { id: "revoked" })).body["code"], "session_ended");
       await home.must(["lock"]);

@@ -22,6 +22,7 @@ import {
   within,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn } from "./support/reply.ts";
 
 const REQUEST = "GET /v1/actions HTTP/1.1\r\nHost: gw\r\n\r\n";
 
@@ -83,7 +84,7 @@ describe("a process is known by what the system says of it", asUser, () => {
 
   test("a revoked session ends at once", async (t) => {
     const run = await openRun(home, plane);
-    const session = String((await plane.ask("GET", `/v1/runs/${run}`)).body["session_id"]);
+    const session = idIn(await plane.ask("GET", `/v1/runs/${run}`), "session_id");
     if (session === "null") return t.skip("the run does not show its session");
     await home.must(["revoke", session, "--reason", "enough"]);
     const tried = await call(plane, run, "demo.thing.get", { id: "3" });

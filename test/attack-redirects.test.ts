@@ -14,6 +14,7 @@ import {
   until,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idOf } from "./support/reply.ts";
 
 const pack = (name: string, origin: string, others: string): string => `format: gw.pack/v1
 pack: ${name}
@@ -67,7 +68,7 @@ describe("what was approved is what is sent", asUser, () => {
   /** The next open card, by the address that it is for; then it is decided. */
   async function decide(what: "approve" | "deny"): Promise<Members> {
     const card = await until("a card", async () => (await home.approvals())[0]);
-    const id = String(card["approval_id"]);
+    const id = idOf(card, "approval_id");
     await home.must(what === "approve" ? ["approve", id] : ["deny", id, "--reason", "no"]);
     return card;
   }

@@ -16,6 +16,7 @@ import {
   within,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn, idOf } from "./support/reply.ts";
 
 const JSON_TYPE = "Content-Type: application/json\r\n";
 const CONNECTIONS = 256;
@@ -199,7 +200,7 @@ describe("what an agent may write to its socket", asUser, () => {
       const opened = await other.ask("POST", "/v1/runs", asked);
       assert.equal(opened.status, 202, opened.text);
       const body = { origin: provider.origin, method: "GET", target: "/", headers: [], body: "A".repeat(400_000) };
-      const early = await other.ask("POST", `/v1/runs/${String(opened.body["run_id"])}/requests`, body);
+      const early = await other.ask("POST", `/v1/runs/${idIn(opened, "run_id")}/requests`, body);
       assert.deepEqual([early.status, early.body["code"]], [413, "body_too_large"], early.text);
     } finally {
       other.close();
@@ -250,7 +251,7 @@ describe("what an agent may write to its socket", asUser, () => {
     assert.ok((counted["too_many_requests"] ?? 0) + (counted["approvals_full"] ?? 0) >= 20, JSON.stringify(counted));
     assert.equal((await home.status())["approvals_pending"], 1, "a person sees one card of this caller");
     const [card] = await home.approvals();
-    await home.must(["deny", String(card?.["approval_id"])]);
+    await home.must(["deny", idOf(card, "approval_id")]);
     const again = await agent.ask("POST", "/v1/runs", {
       purpose: "again",
       actions: ["demo.thing.get"],
@@ -283,7 +284,7 @@ describe("what an agent may write to its socket", asUser, () => {
     assert.equal(made.body["outcome"], "success", made.text);
     const other = await startAgent(home);
     try {
-      for (const path of [`/v1/runs/${run}`, `/v1/calls/${String(made.body["call_id"])}`]) {
+      for (const path of [`/v1/runs/${run}`, `/v1/calls/${idIn(made, "call_id")}`]) {
         assert.equal((await other.ask("GET", path)).body["code"], "not_found", path);
       }
       const tried = await call(other, run, "demo.thing.get", { id: "theirs" });

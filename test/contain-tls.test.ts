@@ -6,6 +6,7 @@ import { after, before, test } from "node:test";
 import { approveRun, contained, startContained, workOf } from "./support/box.ts";
 import { asUser, demoPack, type Gateway, GW, Home, makeFolder, SECRET, until, within } from "./support/home.ts";
 import type { TestProvider } from "./support/provider.ts";
+import { idOf } from "./support/reply.ts";
 import { startTlsProvider } from "./support/tls-provider.ts";
 
 /** Unchanged tools over TLS, in a box, through the real gateway to a provider on loopback. What is not installed is skipped by name. */
@@ -220,7 +221,7 @@ test("a tool that hangs up before its request was approved takes it back: nothin
     async () => Number((await home.status())["approvals_pending"]) === 0,
     60_000,
   );
-  const late = await home.operator(["approve", String(question["approval_id"])]);
+  const late = await home.operator(["approve", idOf(question, "approval_id")]);
   assert.notEqual(late.code, 0);
   writeFileSync(join(workOf(home), "done"), "");
   const { code, err } = await within(run.exited, 60_000, "it ends");

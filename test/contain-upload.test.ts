@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { approveRun, contained, startContained, workOf } from "./support/box.ts";
 import { asUser, demoPack, type Gateway, GW, Home, makeFolder, until, within } from "./support/home.ts";
+import { idOf } from "./support/reply.ts";
 
 /** Uploads that are larger than what anybody holds in memory: real curl in a box, the real gateway, a provider on loopback. */
 const skip = asUser;
@@ -81,7 +82,7 @@ test("curl -T of 30 MiB is sent from a file without a name; the card has its siz
   assert.ok(shown.includes(`sha256:${digest}`), shown);
   assert.ok(shown.includes(String(30 * MIB)), shown);
   assert.deepEqual(readdirSync(join(home.folder, "spool")), [], "nobody can open it by a name");
-  await home.approve(String(card?.["approval_id"]));
+  await home.approve(idOf(card, "approval_id"));
   const { code, out, err } = await within(run.exited, 120_000, "it ends");
   assert.equal(code, 0, err);
   assert.equal(out, '{"kept":true}201');

@@ -8,6 +8,7 @@ import { noBrowser, openBrowser, openSight } from "./support/browser.ts";
 import { clean, freePort, go, linksOf, press, says } from "./support/console.ts";
 import { codeOf, demoPack, type Exited, GW, type Members, SECRET, type Started, start, until } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idOf } from "./support/reply.ts";
 
 const { gw, ada, alfa, bravo, stranger } = people;
 
@@ -34,7 +35,7 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
   async function callApproved(who: Person, id: string): Promise<{ readonly card: Members; readonly done: Exited }> {
     const calling = machine.gw(who, ["call", "demo.thing.get", `id=${id}`, "--wait", "120", "--json"]);
     const [approval] = await waiting();
-    await machine.must(ada, ["approve", String(approval?.["approval_id"])]);
+    await machine.must(ada, ["approve", idOf(approval, "approval_id")]);
     return { card: approval?.["card"] as Members, done: await calling };
   }
 
@@ -84,10 +85,10 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
   test("another agent user has cards of its own and sees nothing of the first one's runs", async () => {
     const calling = machine.gw(alfa, ["call", "demo.thing.get", "id=two", "--wait", "120"]);
     const [approval] = await waiting();
-    const run = String(approval?.["run_id"]);
+    const run = idOf(approval, "run_id");
     const joined = await machine.gw(bravo, ["call", "demo.thing.get", "id=x", "--run", run, "--wait", "0"]);
     assert.equal(codeOf(joined), "not_found");
-    await machine.must(ada, ["approve", String(approval?.["approval_id"])]);
+    await machine.must(ada, ["approve", idOf(approval, "approval_id")]);
     assert.equal((await calling).code, 0);
     const { card, done } = await callApproved(bravo, "three");
     assert.deepEqual([done.code, uidOf(card)], [0, bravo.uid]);
@@ -121,7 +122,7 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
       await says(sight, /connected/);
       const calling = machine.gw(alfa, ["call", "demo.thing.get", "id=seen", "--wait", "120", "--json"]);
       const [approval = {}] = await waiting();
-      await go(sight, `#/waiting/${String(approval["approval_id"])}`);
+      await go(sight, `#/waiting/${idOf(approval, "approval_id")}`);
       await sight.page.getByText("Evidence: who is calling").click();
       await says(sight, new RegExp(`user id ${alfa.uid}`));
       assert.equal(await sight.page.getByText("guard-rail", { exact: true }).count(), 0);
@@ -156,7 +157,7 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
       const calling = machine.gw(who, ["call", "demo.thing.get", `id=${id}`, "--wait", "120"]);
       const [approval = {}] = await waiting();
       assert.equal(uidOf(approval["card"] as Members), who.uid);
-      await machine.must(ada, ["deny", String(approval["approval_id"])]);
+      await machine.must(ada, ["deny", idOf(approval, "approval_id")]);
       assert.deepEqual([codeOf(await calling), provider.received.length], ["approval_denied", sent]);
     };
     const granted = await machine.gw(alfa, ["call", "demo.thing.get", "id=night", "--wait", "120", "--json"]);
@@ -411,7 +412,7 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
     );
     const [approval = {}] = await waiting();
     assert.equal((approval["card"] as Members)["mode"], "guard-rail");
-    await machine.must(ada, ["approve", String(approval["approval_id"])]);
+    await machine.must(ada, ["approve", idOf(approval, "approval_id")]);
     assert.equal((await calling).code, 0);
   }
 

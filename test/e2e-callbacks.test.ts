@@ -22,6 +22,7 @@ import {
   start,
   until,
 } from "./support/home.ts";
+import { idIn, idOf } from "./support/reply.ts";
 
 let accounts = 0;
 /** Every report is one of its own: the same one is not started twice while it is open. */
@@ -115,7 +116,7 @@ describe("callbacks with the real programs, a real credential and the real liste
   async function create(): Promise<Members> {
     const reply = await call(agent, run, "reference.report.create", { account: nextAccount(), range, format: "csv" });
     assert.equal(reply.status, 200, reply.text);
-    return operation(String(reply.body["operation_id"]));
+    return operation(idIn(reply, "operation_id"));
   }
 
   /** A provider whose job runs until the test says otherwise, whatever the machine is busy with. */
@@ -143,7 +144,7 @@ describe("callbacks with the real programs, a real credential and the real liste
     run = await openRun(home, agent, ["slow.work.start"]);
     const reply = await call(agent, run, "slow.work.start", { name: `long ${++serial}` });
     assert.equal(reply.status, 200, reply.text);
-    const id = String(reply.body["operation_id"]);
+    const id = idIn(reply, "operation_id");
     return { id, job: String((await operation(id))["remote_job_id"]) };
   }
 
@@ -190,7 +191,7 @@ describe("callbacks with the real programs, a real credential and the real liste
   test("the provider's webhook makes the end of a job known, long before the schedule", async () => {
     run = await openRun(home, agent, ["reference.report.create"]);
     const made = await create();
-    const id = String(made["operation_id"]);
+    const id = idOf(made, "operation_id");
     const done = await until("the webhook led to the end", async () => {
       const now = await operation(id);
       return now["state"] === "succeeded" && now;

@@ -17,6 +17,7 @@ import {
   makeFolder,
   startAgent,
 } from "./support/home.ts";
+import { idIn } from "./support/reply.ts";
 
 const owner: Identity = { uid: 64_123, gid: 64_123 };
 
@@ -68,7 +69,7 @@ describe(
         purpose: `see ${agents.length}`,
         actions: ["demo.thing.get"],
       });
-      const id = String(asked.body["approval_id"]);
+      const id = idIn(asked, "approval_id");
       const approval = (await home.approvals()).find(({ approval_id }) => approval_id === id);
       assert.ok(approval !== undefined, asked.text);
       await home.approve(id);

@@ -15,6 +15,7 @@ import {
   makeFolder,
   startAgent,
 } from "./support/home.ts";
+import { idIn } from "./support/reply.ts";
 
 const SUBJECT = "dev@example.com";
 const ISSUER = "https://id.example.com";
@@ -56,7 +57,7 @@ describe("who signed a caller's program, from the operator's trust to the card",
     const agent = await startAgent(home);
     agents.push(agent);
     const asked = await agent.ask("POST", "/v1/runs", { purpose: `see ${agents.length}`, actions: ["demo.thing.get"] });
-    const id = String(asked.body["approval_id"]);
+    const id = idIn(asked, "approval_id");
     const approvals = await home.approvals();
     const approval = approvals.find(({ approval_id }) => approval_id === id);
     assert.ok(approval !== undefined, asked.text);

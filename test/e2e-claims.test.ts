@@ -19,6 +19,7 @@ import {
   until,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn, idOf } from "./support/reply.ts";
 
 /** The real programs: an agent that repeats, a gateway that is killed, a person who decides. */
 describe("what is unknown is never done twice", asUser, () => {
@@ -62,7 +63,7 @@ describe("what is unknown is never done twice", asUser, () => {
     const later = await openRun(home, agent, ["demo.thing.make"], { attempts: 9, side_effects: 9 });
     const repeated = await call(agent, later, "demo.thing.make", input);
     assert.deepEqual([repeated.status, repeated.body["code"]], [409, "outcome_unsettled"]);
-    operation = String(repeated.body["operation_id"]);
+    operation = idIn(repeated, "operation_id");
     assert.match(operation, /^op_/);
     assert.equal(provider.received.length, 1);
   });
@@ -70,7 +71,7 @@ describe("what is unknown is never done twice", asUser, () => {
   test("gw call and gw mcp are answered with what is open as well, and send nothing", async () => {
     const approved = async (asking: Started, told: string): Promise<string> => {
       const [approval] = await home.approvals();
-      await home.approve(String(approval?.["approval_id"]));
+      await home.approve(idOf(approval, "approval_id"));
       await until(told, () => `${asking.out()}${asking.err()}`.includes(told));
       return `${asking.out()}${asking.err()}`;
     };
@@ -95,7 +96,7 @@ describe("what is unknown is never done twice", asUser, () => {
       return found.length > 0 && found;
     });
     assert.ok(JSON.stringify(card).includes(operation));
-    await home.approve(String(card?.["approval_id"]));
+    await home.approve(idOf(card, "approval_id"));
     const reply = await asked;
     assert.equal(reply.body["outcome"], "success", JSON.stringify(reply.body));
     assert.equal(provider.received.length, 2);

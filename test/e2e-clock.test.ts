@@ -18,6 +18,7 @@ import {
   until,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn } from "./support/reply.ts";
 
 const HOUR = 3_600;
 const DAY = 24 * HOUR;
@@ -109,8 +110,8 @@ describe("a clock that is set back while the gateway runs", compiler, () => {
     assert.equal(still?.["approval_id"], card?.["approval_id"]);
     const left = Number(still?.["expires_in_ms"]);
     assert.ok(left > 0 && left <= Number(card?.["expires_in_ms"]), `${left} ms, neither over nor hours longer`);
-    await home.approve(String(asked.body["approval_id"]));
-    const made = await call(agent, String(asked.body["run_id"]), "demo.thing.make", { name: "made" });
+    await home.approve(idIn(asked, "approval_id"));
+    const made = await call(agent, idIn(asked, "run_id"), "demo.thing.make", { name: "made" });
     assert.equal(made.body["outcome"], "success");
   });
 

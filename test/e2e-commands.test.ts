@@ -19,6 +19,7 @@ import {
   until,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn } from "./support/reply.ts";
 
 const AT_ONCE = 4;
 
@@ -192,10 +193,10 @@ describe("every command keeps the contract of the command line", asUser, () => {
       [40, 600],
       "a run that names no budget",
     );
-    const id = String(asked.body["approval_id"]);
+    const id = idIn(asked, "approval_id");
     const decided = JSON.parse((await home.must(["approve", id, "--attempts", "1", "--json"])).out) as Members;
     assert.deepEqual([decided["approval_id"], decided["state"], decided["decided_by"]], [id, "approved", "ada"]);
-    const budget = (await agent.ask("GET", `/v1/runs/${String(asked.body["run_id"])}`)).body["budget"] as Members;
+    const budget = (await agent.ask("GET", `/v1/runs/${idIn(asked, "run_id")}`)).body["budget"] as Members;
     assert.equal(budget["attempts_remaining"], 1, "the person narrowed it while approving");
     const late = await home.operator(["deny", id]);
     assert.deepEqual([late.code, codeOf(late)], [1, "approval_not_pending"]);

@@ -16,6 +16,7 @@ import {
   start,
   until,
 } from "./support/home.ts";
+import { idIn, idOf } from "./support/reply.ts";
 
 const release = (number: number): string =>
   `sha256:${createHash("sha256").update(`reference release ${number}`).digest("hex")}`;
@@ -49,7 +50,7 @@ describe("consequential actions on the reference provider, with the real program
   async function approveNext(): Promise<Members> {
     const [card] = await home.approvals();
     assert.ok(card !== undefined);
-    await home.approve(String(card["approval_id"]));
+    await home.approve(idOf(card, "approval_id"));
     return card;
   }
 
@@ -65,7 +66,7 @@ describe("consequential actions on the reference provider, with the real program
     const plan = previewed["plan"] as Members;
     assert.equal((plan["effects"] as readonly Members[])[0]?.["total"], 1);
     const expected_revision = String(plan["expected_revision"]);
-    const path = `/v1/plans/${String(plan["plan_id"])}/execute`;
+    const path = `/v1/plans/${idOf(plan, "plan_id")}/execute`;
     const reply = await agent.ask("POST", path, { expected_revision }, { prefer: "wait=20" });
     return { status: reply.status, ...reply.body };
   }
@@ -80,7 +81,7 @@ describe("consequential actions on the reference provider, with the real program
     const card = shown["card"] as Members;
     const effects = (card["plan"] as Members)["effects"] as readonly Members[];
     assert.equal(effects[0]?.["relation"], "direct");
-    await home.approve(String(shown["approval_id"]));
+    await home.approve(idOf(shown, "approval_id"));
     const done = await planning;
     assert.equal(done.code, 0, done.err);
     const result = JSON.parse(done.out) as Members;
@@ -99,8 +100,8 @@ describe("consequential actions on the reference provider, with the real program
   test("a deployment is rolled back from its record, and refused after a newer release", async () => {
     const actions = ["plan", "promote", "rollback"].map((name) => `reference.deployment.${name}`);
     const opened = await agent.ask("POST", "/v1/runs", { purpose: "ship", actions });
-    const run = String(opened.body["run_id"]);
-    await home.approve(String(opened.body["approval_id"]));
+    const run = idIn(opened, "run_id");
+    await home.approve(idIn(opened, "approval_id"));
     const target = { environment: "staging" };
     const direct = await call(run, "deployment.promote", {});
     assert.equal(direct["code"], "plan_required", "a promotion is previewed before it is made");
@@ -125,12 +126,12 @@ describe("consequential actions on the reference provider, with the real program
 
   test("a report is tracked until its result is there, and gw operation shows its history", async () => {
     const opened = await agent.ask("POST", "/v1/runs", { purpose: "report", actions: ["reference.report.create"] });
-    const run = String(opened.body["run_id"]);
-    await home.approve(String(opened.body["approval_id"]));
+    const run = idIn(opened, "run_id");
+    await home.approve(idIn(opened, "approval_id"));
     const range = { start: "2026-01-01", end: "2026-01-31" };
     const made = await call(run, "report.create", { account: "a1", range, format: "csv" });
     assert.equal(made["outcome"], "unknown");
-    const id = String(made["operation_id"]);
+    const id = idOf(made, "operation_id");
     const ended = await agent.ask("GET", `/v1/operations/${id}`, undefined, { prefer: "wait=30" });
     assert.equal(ended.body["state"], "succeeded", JSON.stringify(ended.body));
     const shown = await home.must(["operation", "show", id]);

@@ -17,6 +17,7 @@ import {
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 import { type Relay, startRelay } from "./support/relay.ts";
+import { idOf } from "./support/reply.ts";
 
 const folder = join(import.meta.dirname, "..", "packs");
 const environment = {
@@ -111,7 +112,7 @@ describe("git and npm work through the packs that come with gw", asUser, () => {
     const [card] = await home.approvals();
     const shown = JSON.stringify(card);
     assert.ok(shown.includes(`push: creates refs/heads/main at ${commit.slice(0, 12)}`), shown);
-    await home.approve(String(card?.["approval_id"]));
+    await home.approve(idOf(card, "approval_id"));
     assert.deepEqual(await pushing, { code: 0, text: "" });
     const again = join(work, "again");
     await must(["git", "clone", "-q", `${git.origin}/octo/app.git`, again], work);
@@ -125,7 +126,7 @@ describe("git and npm work through the packs that come with gw", asUser, () => {
     const pushing = run(["git", "push", "-q", "origin", "main"], clone);
     const [card] = await home.approvals();
     assert.match(JSON.stringify(card), /push: refs\/heads\/main: [0-9a-f]{12} → [0-9a-f]{12}/);
-    await home.must(["deny", String(card?.["approval_id"])]);
+    await home.must(["deny", idOf(card, "approval_id")]);
     const { code, text } = await pushing;
     assert.notEqual(code, 0);
     assert.ok(text.includes("403"), text);

@@ -14,6 +14,7 @@ import {
   until,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn, idOf } from "./support/reply.ts";
 
 const DOCUMENT = "query Issues { issues { id number title } }";
 const GRAPHQL = `  issue.read:
@@ -70,8 +71,8 @@ describe("a request of a tool in a box is the action that says it, or is refused
     const asked = await wrapper.ask("POST", "/v1/runs", opening);
     const [card] = await home.approvals();
     assert.ok(JSON.stringify(card).includes("whatever runs in its box speaks through this program"));
-    await home.approve(String(asked.body["approval_id"]));
-    run = String(asked.body["run_id"]);
+    await home.approve(idIn(asked, "approval_id"));
+    run = idIn(asked, "run_id");
     placeholder = String(asked.body["placeholder"]);
     assert.match(placeholder, /^gw-placeholder-[0-9a-f]{32}$/);
   });
@@ -134,7 +135,7 @@ describe("a request of a tool in a box is the action that says it, or is refused
     const unread = send("POST", "/v1/burnt", jsonBody({ name: "I_kwDOissue43" }));
     const [plain] = await home.approvals();
     assert.equal(JSON.stringify(plain).includes("Export"), false, "what anybody could have written gives no name");
-    await home.must(["deny", String(plain?.["approval_id"])]);
+    await home.must(["deny", idOf(plain, "approval_id")]);
     await unread;
     assert.equal((await send("POST", "/graphql", jsonBody({ query: DOCUMENT }))).status, 200);
     for (const [name, says] of [
@@ -150,7 +151,7 @@ describe("a request of a tool in a box is the action that says it, or is refused
       assert.equal(text.includes("as the provider answered demo.issue.read in this run"), says !== null, text);
       if (says !== null) assert.ok(text.includes(JSON.stringify(says).slice(1, -1)), text);
       if (name === issue.id) assert.ok(text.includes(issue.url) && !text.includes("fails\\nApprove"), text);
-      await home.must(["deny", String(card?.["approval_id"])]);
+      await home.must(["deny", idOf(card, "approval_id")]);
       assert.equal((await asked).reason, "Refused by gw - approval_denied");
     }
   });
@@ -159,11 +160,11 @@ describe("a request of a tool in a box is the action that says it, or is refused
     const opening = { purpose: "box", actions: ["demo.*"], contained: true };
     const asked = await wrapper.ask("POST", "/v1/runs", opening);
     const head = { "content-type": "multipart/form-data; boundary=b", "transfer-encoding": "chunked" };
-    const large = `/v1/runs/${String(asked.body["run_id"])}/requests/large`;
+    const large = `/v1/runs/${idIn(asked, "run_id")}/requests/large`;
     const { status, text } = await wrapper.ask("POST", large, undefined, head);
     assert.equal(status, 413, text);
     assert.match(text, /before a person has let the run begin/);
-    await home.must(["deny", String(asked.body["approval_id"])]);
+    await home.must(["deny", idIn(asked, "approval_id")]);
   });
 
   test("what no action says is refused with 403, names the nearest action, and reaches nobody", async () => {
@@ -212,7 +213,7 @@ describe("a request of a tool in a box is the action that says it, or is refused
   test("a person's no, and an outcome that nobody saw, are 403 and never 5xx", async () => {
     const denied = send("POST", "/v1/burnt", jsonBody({ name: "x" }));
     const [card] = await home.approvals();
-    await home.must(["deny", String(card?.["approval_id"])]);
+    await home.must(["deny", idOf(card, "approval_id")]);
     assert.deepEqual([(await denied).outcome, (await denied).reason], ["refused", "Refused by gw - approval_denied"]);
     provider.answer((_request, response) => response.destroy());
     const unknown = await send("POST", "/v1/things", jsonBody({ name: "unseen" }));

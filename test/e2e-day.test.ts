@@ -20,6 +20,7 @@ import {
   within,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn, idOf } from "./support/reply.ts";
 
 describe("a day: an agent asks, a person decides, the gateway acts, the log proves it", asUser, () => {
   let home: Home;
@@ -46,7 +47,7 @@ describe("a day: an agent asks, a person decides, the gateway acts, the log prov
   ): Promise<Exited> {
     const calling = home.start(["call", ...args]);
     const [approval] = await home.approvals();
-    await decide(String(approval?.["approval_id"]), (approval?.["card"] ?? {}) as Members);
+    await decide(idOf(approval, "approval_id"), (approval?.["card"] ?? {}) as Members);
     return within(calling.exited, 60_000, "gw call ends");
   }
 
@@ -118,9 +119,9 @@ describe("a day: an agent asks, a person decides, the gateway acts, the log prov
     const plane = openPlane(home.agentSocket);
     const once = { connection: "close" };
     const asked = await plane.ask("POST", "/v1/runs", { purpose: "x", actions: ["demo.thing.get"] }, once);
-    const run = String(asked.body["run_id"]);
+    const run = idIn(asked, "run_id");
     assert.equal((await plane.ask("GET", `/v1/runs/${run}`, undefined, once)).status, 202);
-    await home.approve(String(asked.body["approval_id"]));
+    await home.approve(idIn(asked, "approval_id"));
     assert.equal((await plane.ask("GET", `/v1/runs/${run}`, undefined, once)).body["state"], "open");
     const input = { action: "demo.thing.get", input: { id: "1" } };
     const reply = await plane.ask("POST", `/v1/runs/${run}/calls`, input, { ...once, prefer: "wait=30" });

@@ -16,6 +16,7 @@ import {
   type Plane,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idOf } from "./support/reply.ts";
 
 const app = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const pem = app.privateKey.export({ format: "pem", type: "pkcs1" }).toString();
@@ -148,7 +149,7 @@ describe("an app and a service account", asUser, () => {
     const [question] = await home.approvals();
     const notes = JSON.stringify(question);
     assert.match(notes, /a token of acme-bot, narrowed to issues:write on site, 60 minutes/);
-    await home.approve(String(question?.["approval_id"]));
+    await home.approve(idOf(question, "approval_id"));
     assert.equal((await closing).body["outcome"], "success");
     assert.deepEqual(handedOut.get(tokenOf()), { permissions: { issues: "write" }, repositories: ["site"] });
   });

@@ -20,6 +20,7 @@ import {
 } from "./support/home.ts";
 import { noTmux, openPane } from "./support/pane.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idOf } from "./support/reply.ts";
 
 const compiler =
   spawnSync("cc", ["--version"]).error === undefined ? asUser : { skip: "no C compiler to build an agent with" };
@@ -160,9 +161,9 @@ describe("a decision made ahead", compiler, () => {
     const buy = (): Promise<Members> => act({ name: "stamp" }, agent, 60, "demo.thing.buy");
     const asking = buy();
     const [session] = await home.approvals();
-    await home.approve(String(session?.["approval_id"]));
+    await home.approve(idOf(session, "approval_id"));
     const [purchase] = await home.approvals();
-    assert.match(await approveAndGrant(String(purchase?.["approval_id"])), /Signed: demo-thing-buy-/);
+    assert.match(await approveAndGrant(idOf(purchase, "approval_id")), /Signed: demo-thing-buy-/);
     assert.equal((await asking)["outcome"], "success");
     const paid = await buy();
     assert.equal(paid["outcome"], "success", JSON.stringify(paid));
@@ -177,11 +178,11 @@ describe("a decision made ahead", compiler, () => {
     async () => {
       const asking = act({ id: "31" });
       const [approval] = await home.approvals();
-      assert.match(await approveAndGrant(String(approval?.["approval_id"])), /Signed: demo-thing-get-/);
+      assert.match(await approveAndGrant(idOf(approval, "approval_id")), /Signed: demo-thing-get-/);
       assert.equal((await asking)["outcome"], "success");
       const denied = act({ id: "32" });
       const [second] = await home.approvals();
-      await home.must(["deny", String(second?.["approval_id"]), "--reason", "never thirty-two"]);
+      await home.must(["deny", idOf(second, "approval_id"), "--reason", "never thirty-two"]);
       await denied;
       const words = ["grant", "add", "wide", "--caller", `image:${agent}`, "--actions", "demo.thing.get"];
       await home.must([...words, ...until]);

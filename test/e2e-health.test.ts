@@ -20,6 +20,7 @@ import {
 } from "./support/home.ts";
 import { listenForNotices, type Notified } from "./support/notified.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn } from "./support/reply.ts";
 
 const HOSTILE = "x\n<0>forged\u001b[2J\u202e";
 
@@ -60,7 +61,7 @@ describe("machines are told how the gateway fares, and nothing of what was calle
     const asked = await agent.ask("POST", "/v1/runs", { purpose: "p", actions: ["demo.thing.get"], budget: {} });
     await until("one waits", async () => numberOf(await metrics(), "gw_cards_waiting") === 1);
     await until("it ages", async () => numberOf(await metrics(), "gw_card_oldest_seconds") > 0);
-    await home.must(["deny", String(asked.body["approval_id"]), "--reason", "no"]);
+    await home.must(["deny", idIn(asked, "approval_id"), "--reason", "no"]);
     const run = await openRun(home, agent, ["demo.thing.get", "demo.thing.make"]);
     assert.equal((await call(agent, run, "demo.thing.make", { name: "one" })).body["outcome"], "success");
     const refused = await call(agent, run, "demo.thing.gone", { name: HOSTILE });

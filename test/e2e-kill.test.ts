@@ -15,6 +15,7 @@ import {
   until,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn } from "./support/reply.ts";
 
 /** Each test kills the gateway at one step of a call, starts it again, and asks the log and the state what they know. */
 describe("kill -9 of the gateway at each step of a call", asUser, () => {
@@ -63,14 +64,14 @@ describe("kill -9 of the gateway at each step of a call", asUser, () => {
 
   test("while the card is open: the question is gone, nothing was sent", async () => {
     const asked = await agent.ask("POST", "/v1/runs", { purpose: "x", actions: ["demo.thing.get"] });
-    const run = String(asked.body["run_id"]);
+    const run = idIn(asked, "run_id");
     const pending = call(agent, run, "demo.thing.get", { id: "open-card" });
     pending.catch(() => undefined);
     await until("the card is open", async () => (await home.status())["approvals_pending"] === 1);
     await killAndRestart();
     await assert.rejects(pending);
     await assertSound(run);
-    const late = await home.operator(["approve", String(asked.body["approval_id"])]);
+    const late = await home.operator(["approve", idIn(asked, "approval_id")]);
     assert.equal(late.code, 1, "the old card cannot be approved any more");
     assert.equal(provider.received.length, 0);
   });

@@ -17,6 +17,7 @@ import {
   until,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idOf } from "./support/reply.ts";
 
 const CALLERS = 32;
 const RECORD = { name: "a thing", note: "a line of ordinary text, as records have them", tags: ["one", "two"] };
@@ -109,7 +110,7 @@ describe("large answers under way share one room", asUser, () => {
     const socket = connect(home.agentSocket);
     await once(socket, "connect");
     socket.on("error", () => undefined);
-    const path = `/v1/calls/${String(body["call_id"])}`;
+    const path = `/v1/calls/${idOf(body, "call_id")}`;
     socket.write(`GET ${path} HTTP/1.1\r\nhost: gw\r\n\r\n`.repeat(3));
     await until("all three have a place", async () => (await heldBytes()) > 3 * LARGE.byteLength);
     socket.destroy();

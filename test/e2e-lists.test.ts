@@ -18,6 +18,7 @@ import {
   within,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idOf } from "./support/reply.ts";
 
 const fixture = join(import.meta.dirname, "fixtures", "mcp-agent.ts");
 const RECORDS = 5;
@@ -146,7 +147,7 @@ function startBridge(home: Home) {
       const reading = read(list);
       reading.catch(() => undefined);
       const [approval] = await home.approvals();
-      await home.approve(String(approval?.["approval_id"]));
+      await home.approve(idOf(approval, "approval_id"));
       return reading;
     },
     async end(): Promise<void> {

@@ -15,6 +15,7 @@ import {
   type Plane,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idOf } from "./support/reply.ts";
 
 const MINTED = "minted-token-0123456789-abcdefghij";
 
@@ -62,7 +63,7 @@ actions:
     assert.equal(made.body["outcome"], "success", made.text);
     assert.ok(!made.text.includes(MINTED));
     const [minted] = JSON.parse((await home.must(["credential", "minted", "--json"])).out) as readonly Members[];
-    const id = String(minted?.["minted_id"]);
+    const id = idOf(minted, "minted_id");
     assert.equal(((made.body["response"] as Members)["body"] as Members)["secret"], `minted secret ${id}`);
     const stored = await home.must(["credential", "adopt", id, "acme-ci", "--origin", provider.origin]);
     assert.ok(!`${stored.out}${stored.err}`.includes(MINTED));
@@ -77,7 +78,7 @@ actions:
     const run = await openRun(home, agent, ["acme.token.create"]);
     await call(agent, run, "acme.token.create", { name: "second" });
     const [minted] = JSON.parse((await home.must(["credential", "minted", "--json"])).out) as readonly Members[];
-    const id = String(minted?.["minted_id"]);
+    const id = idOf(minted, "minted_id");
     const adopt = (label: string, more: readonly string[]) =>
       home.operator(["credential", "adopt", id, label, "--origin", provider.origin, ...more]);
     for (const more of [
@@ -97,7 +98,7 @@ actions:
     const [third] = JSON.parse((await home.must(["credential", "minted", "--json"])).out) as readonly Members[];
     const vault = ["--kind", "bearer", "--source-vault", "https://vault.acme.example/v1/secret/data/ci"];
     const bound = ["--origin", provider.origin, ...vault];
-    await home.must(["credential", "adopt", String(third?.["minted_id"]), "acme-opener", ...bound]);
+    await home.must(["credential", "adopt", idOf(third, "minted_id"), "acme-opener", ...bound]);
     assert.deepEqual(JSON.parse((await home.must(["credential", "minted", "--json"])).out), []);
   });
 

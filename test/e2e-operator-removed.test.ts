@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { asUser, codeOf, demoPack, Home, makeFolder, openPlane } from "./support/home.ts";
 import { startProvider } from "./support/provider.ts";
+import { idIn } from "./support/reply.ts";
 
 test(
   "a removed operator decides nothing on the running gateway, which locks until it has the new service key",
@@ -31,7 +32,7 @@ test(
       await home.must(["unlock", "--operator", "ada"]);
       assert.equal((await home.status())["locked"], false);
       const asked = await agent.ask("POST", "/v1/runs", { purpose: "to see", actions: ["demo.thing.get"], budget: {} });
-      const id = String(asked.body["approval_id"]);
+      const id = idIn(asked, "approval_id");
       assert.notEqual((await bob(["approve", id])).code, 0);
       assert.equal(Number((await home.status())["approvals_pending"]), 1);
       await home.approve(id, ["--operator", "ada"]);

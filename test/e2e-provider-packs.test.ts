@@ -17,6 +17,7 @@ import {
   type Plane,
 } from "./support/home.ts";
 import { type Received, startProvider, type TestProvider } from "./support/provider.ts";
+import { idOf } from "./support/reply.ts";
 import { isSignedBy, type Session, startTokenService, type TokenService } from "./support/sts.ts";
 
 const AWS = { id: "AKIDEXAMPLEAKIDEXAMP", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY" };
@@ -170,7 +171,7 @@ describe("packs of providers whose credentials are exchanged, or sign", asUser, 
       const agreed = async (action: string) => {
         const calling = call(agent, run, action, argsOf(action));
         const [question] = await home.approvals();
-        await home.approve(String(question?.["approval_id"]));
+        await home.approve(idOf(question, "approval_id"));
         return calling;
       };
       // What a function of Lambda is set up with may be secret.

@@ -21,6 +21,7 @@ import {
   within,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn, idOf } from "./support/reply.ts";
 
 /** One request as raw bytes, and the problem that came back. */
 function ask(path: string, bytes: string): Promise<Members> {
@@ -96,7 +97,7 @@ describe("whatever a plane refuses or takes is in the log under the words of its
     const planned = await other.ask("POST", `/v1/runs/${run}/plans`, asked, wait);
     plan = String((planned.body["plan"] as Members)["plan_id"]);
     const lost = await call(other, run, "demo.thing.lose", { name: "x" });
-    operation = String(lost.body["operation_id"]);
+    operation = idIn(lost, "operation_id");
     assert.match(operation, /^op_/, lost.text);
   });
 
@@ -166,7 +167,7 @@ describe("whatever a plane refuses or takes is in the log under the words of its
     const { out } = await home.must(["audit", "export", "--log", join(home.folder, "audit")]);
     const frames = out
       .split("\n")
-      .filter((line) => line.includes(String(reply.body["call_id"])))
+      .filter((line) => line.includes(idIn(reply, "call_id")))
       .map((line) => JSON.parse(line) as { readonly frame: number; readonly event: Members })
       .filter(({ event }) => ["action_finished", "request_accepted"].includes(String(event["event_type"])))
       .map(({ frame }) => frame);
@@ -187,7 +188,7 @@ describe("whatever a plane refuses or takes is in the log under the words of its
       const headers = { prefer: "wait=30", traceparent };
       const reply = await plane.ask("POST", `/v1/runs/${own}/calls`, asked, headers);
       assert.equal(reply.status, 200, reply.text);
-      const id = String(reply.body["call_id"]);
+      const id = idIn(reply, "call_id");
       const [event] = (await home.events("request_accepted")).filter(({ call_id }) => call_id === id);
       assert.ok(event !== undefined);
       const intents = (await home.events("intent_accepted")).filter(({ call_id }) => call_id === id);
@@ -218,10 +219,10 @@ describe("whatever a plane refuses or takes is in the log under the words of its
   test("gw activity show tells card, decision, request and outcome of a call, by call, event and question", async () => {
     const calling = home.start(["call", "demo.thing.burn", "name=sofa", "--json"]);
     const [approval] = await home.approvals();
-    await home.approve(String(approval?.["approval_id"]));
+    await home.approve(idOf(approval, "approval_id"));
     const done = await within(calling.exited, 60_000, "gw call ends");
     const result = JSON.parse(done.out) as Members;
-    const id = String(result["call_id"]);
+    const id = idOf(result, "call_id");
     const record = JSON.parse((await home.must(["activity", "show", id, "--json"])).out) as {
       readonly approvals: readonly Members[];
       readonly attempts: readonly Members[];
@@ -235,12 +236,12 @@ describe("whatever a plane refuses or takes is in the log under the words of its
     assert.deepEqual((attempt["request"] as Members)["body"], { name: "sofa" });
     assert.deepEqual([attempt["url"], attempt["status"]], [`${provider.origin}/v1/burnt`, 200]);
     assert.deepEqual([attempt["request_check"], attempt["outcome"]], ["matches", "succeeded"]);
-    const { out } = await home.must(["activity", "show", String(attempt["attempt_id"])]);
+    const { out } = await home.must(["activity", "show", idOf(attempt, "attempt_id")]);
     assert.ok(out.includes('name = "sofa"'), out);
     assert.ok(out.includes("it matches"), out);
     assert.ok(out.includes("(the same)") && !out.includes("(ANOTHER)"), out);
     assert.ok(!/^\s*[{[]/m.test(out), "no line is raw JSON");
-    const again = await home.must(["activity", "show", String(shown["approval_id"])]);
+    const again = await home.must(["activity", "show", idOf(shown, "approval_id")]);
     assert.ok(again.out.includes('name = "sofa"'), again.out);
     const nothing = await home.operator(["activity", "show", "call_none"]);
     assert.deepEqual([nothing.code, codeOf(nothing)], [1, "not_found"]);

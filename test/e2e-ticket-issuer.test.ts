@@ -6,6 +6,7 @@ import { after, before, describe, test } from "node:test";
 import { CompactSign } from "jose";
 import { asUser, codeOf, type Gateway, Home, type Members, makeFolder, openPlane, type Plane } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn } from "./support/reply.ts";
 
 describe("a configured ticket issuer, from its key to the log, with the real programs", asUser, () => {
   const folder = makeFolder();
@@ -41,8 +42,8 @@ actions:
     gateway = await home.up();
     agent = openPlane(home.agentSocket);
     const opened = await agent.ask("POST", "/v1/runs", { purpose: "roles", actions: ["demo.role.apply"] });
-    run = String(opened.body["run_id"]);
-    await home.approve(String(opened.body["approval_id"]));
+    run = idIn(opened, "run_id");
+    await home.approve(idIn(opened, "approval_id"));
     const shown = JSON.parse((await home.must(["ticket", "show", run, "--json"])).out) as Members;
     deadline = String(shown["deadline_at"]);
   });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { asUser, codeOf, type Gateway, Home, type Members, makeFolder, openPlane, type Plane } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn } from "./support/reply.ts";
 
 describe("a ticket service of its own, asked by the real gateway over real sockets", asUser, () => {
   let home: Home;
@@ -68,9 +69,9 @@ actions:
     gateway = await home.up();
     agent = openPlane(home.agentSocket);
     const opened = await agent.ask("POST", "/v1/runs", { purpose: "roles", actions: ["demo.role.apply"] });
-    run = String(opened.body["run_id"]);
+    run = idIn(opened, "run_id");
     const target = `${provider.origin}/v1/projects/p1/roles`;
-    await home.approve(String(opened.body["approval_id"]), ["--ticket", "tracker:OPS-17", "--target", target]);
+    await home.approve(idIn(opened, "approval_id"), ["--ticket", "tracker:OPS-17", "--target", target]);
   });
 
   after(async () => {

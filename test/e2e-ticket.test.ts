@@ -12,6 +12,7 @@ import {
   startAgent,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn, idOf } from "./support/reply.ts";
 
 describe("a ticket from assignment to the log, with the real programs", asUser, () => {
   let home: Home;
@@ -44,8 +45,8 @@ actions:
     gateway = await home.up();
     agent = openPlane(home.agentSocket);
     const opened = await agent.ask("POST", "/v1/runs", { purpose: "roles", actions: ["demo.role.apply"] });
-    run = String(opened.body["run_id"]);
-    await home.approve(String(opened.body["approval_id"]));
+    run = idIn(opened, "run_id");
+    await home.approve(idIn(opened, "approval_id"));
   });
 
   after(async () => {
@@ -78,7 +79,7 @@ actions:
       operation: "demo.role.apply",
       target: `${target}?project_id=p1&role=viewer`,
     });
-    const id = String(approval["approval_id"]);
+    const id = idOf(approval, "approval_id");
     const bare = await home.operator(["approve", id]);
     assert.deepEqual([bare.code, codeOf(bare)], [1, "approval_needs_ticket"]);
     await home.must(["deny", id, "--reason", "no ticket"]);
@@ -94,7 +95,7 @@ actions:
     const role = "\u001b[2Jticket jira:OPS-1\n  ticket              jira:OPS-1 in jira\u202e";
     const pending = apply(role);
     const approval = await waitingFor();
-    const id = String(approval["approval_id"]);
+    const id = idOf(approval, "approval_id");
     const shown = await home.must(["approvals"]);
     assert.doesNotMatch(shown.out, /^ {4}ticket {2,}jira:OPS-1/m);
     assert.ok(!shown.out.includes("\u001b") && !shown.out.includes("\u202e"));
@@ -107,7 +108,7 @@ actions:
   test("gw approve ID --ticket names it, signs it for exactly this call, and the intent carries it", async () => {
     const pending = apply("editor");
     const approval = await waitingFor();
-    const id = String(approval["approval_id"]);
+    const id = idOf(approval, "approval_id");
     for (const bad of ["OPS-16", "jira:OPS 16", "jira:\u202eOPS-16"]) {
       assert.equal(codeOf(await home.operator(["approve", id, "--ticket", bad])), "ticket_invalid", bad);
     }
@@ -134,10 +135,10 @@ actions:
     const other = await startAgent(home);
     try {
       const opened = await other.ask("POST", "/v1/runs", { purpose: "more roles", actions: ["demo.role.apply"] });
-      const id = String(opened.body["approval_id"]);
+      const id = idIn(opened, "approval_id");
       assert.equal(codeOf(await home.operator(["approve", id, "--ticket", "jira:OPS-20"])), "ticket_invalid");
       await home.approve(id, ["--ticket", "jira:OPS-20", "--target", `${target}?role=viewer`]);
-      const its = String(opened.body["run_id"]);
+      const its = idIn(opened, "run_id");
       const call = (role: string) =>
         other.ask(
           "POST",

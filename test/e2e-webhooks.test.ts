@@ -14,6 +14,7 @@ import {
   until,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idOf } from "./support/reply.ts";
 
 const KEY = Buffer.alloc(32, 9);
 
@@ -53,7 +54,7 @@ describe("a webhook is told that a card waits", asUser, () => {
       const opened = await agent.ask("POST", "/v1/runs", { purpose: "unheard words", actions: ["demo.thing.make"] });
       assert.equal(opened.status, 202, opened.text);
       const [approval] = await home.approvals();
-      const id = String(approval?.["approval_id"]);
+      const id = idOf(approval, "approval_id");
       for (const path of paths) await until(`${path} is told`, () => messageOf(path) !== undefined);
       await home.must(["deny", id, "--reason", "seen"]);
       return id;
@@ -84,7 +85,7 @@ describe("a webhook is told that a card waits", asUser, () => {
     assert.deepEqual([type, data["approval_id"]], ["approval.waiting", approval?.["approval_id"]]);
     assert.match(String(data["link"]), /^http:\/\/gw\.localhost:7717\/#\/waiting\/apr_/);
     assert.ok(!String(first.body).includes("unheard words"), "nothing that the agent wrote");
-    await home.must(["deny", String(approval?.["approval_id"]), "--reason", "seen"]);
+    await home.must(["deny", idOf(approval, "approval_id"), "--reason", "seen"]);
     agent.close();
     const ended = await home.events("webhook_ended");
     assert.deepEqual(

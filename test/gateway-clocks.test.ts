@@ -14,6 +14,7 @@ import { type ManualTime, manualTime, untilDone } from "./support/clock.ts";
 import { answerJson, consequentialPack, previewBody } from "./support/consequential.ts";
 import { type Bench, denies, operatorKeys, startBench } from "./support/gateway.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idOf } from "./support/reply.ts";
 
 const HOUR = 3_600_000;
 const ACTIONS = ["acme.report.create", "acme.membership.plan", "acme.membership.apply", "acme.thing.get"];
@@ -85,7 +86,7 @@ for (const jump of [-12 * HOUR, 12 * HOUR]) {
     assert.equal(run.state, "open");
     const executing = bench.gateway.startExecution(
       caller,
-      String(plan["plan_id"]) as PlanId,
+      idOf(plan, "plan_id") as PlanId,
       String(plan["expected_revision"]),
     );
     const card = await bench.waiting();

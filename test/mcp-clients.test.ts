@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
 import { asUser, demoPack, type Gateway, GW, Home, type Members, makeFolder, until, within } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idOf } from "./support/reply.ts";
 
 const fixtures = join(import.meta.dirname, "fixtures");
 
@@ -108,7 +109,7 @@ describe("MCP with real processes and the official clients", asUser, () => {
         assert.match(card.notes[0] ?? "", /gw mcp/);
         assert.match(card.notes[1] ?? "", new RegExp(`process ${agent.child.pid},`));
         assert.equal(card.run.purpose_claimed, `work for the MCP client scripted agent, ${era} 1.0`);
-        await home.approve(String(approval?.["approval_id"]));
+        await home.approve(idOf(approval, "approval_id"));
         agent.order({ do: "call", name: "gw_wait", input: { id: pending["call_id"] }, timeoutMs });
         const done = structured(await agent.answer());
         assert.deepEqual([done["state"], done["outcome"], done["call_id"]], ["done", "success", pending["call_id"]]);
@@ -153,7 +154,7 @@ describe("MCP with real processes and the official clients", asUser, () => {
         assert.equal(structured(outside)["code"], "action_not_permitted");
         agent.order({ do: "call", name: `demo__thing-${mine}`, input });
         const [approval] = await home.approvals();
-        await home.must(["deny", String(approval?.["approval_id"]), "--reason", "not today"]);
+        await home.must(["deny", idOf(approval, "approval_id"), "--reason", "not today"]);
         const denied = structured(await agent.answer());
         assert.equal(denied["code"], "approval_denied");
         assert.match(String(denied["message"]), /not today/);
@@ -198,7 +199,7 @@ describe("MCP with real processes and the official clients", asUser, () => {
       say({ method: "notifications/initialized" });
       say({ id: 2, method: "tools/call", params: { name: "demo__thing-get", arguments: { id: "99" } } });
       const [approval] = await home.approvals();
-      await home.approve(String(approval?.["approval_id"]));
+      await home.approve(idOf(approval, "approval_id"));
       await within(lines.next(), 20_000, "the result");
       assert.equal((await home.status())["sessions_live"], 1);
       parent.kill("SIGKILL");

@@ -7,6 +7,7 @@ import { after, before, describe, test } from "node:test";
 import { type DebianMachine, findObstacle, makeDebianMachine, ownVersion, packDebian } from "./support/debian.ts";
 import { demoPack, type Members, SECRET, until } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idOf } from "./support/reply.ts";
 
 interface Agent {
   ask(order: Members): Promise<Members>;
@@ -261,7 +262,7 @@ describe("the Debian package on a machine", obstacle === undefined ? {} : { skip
     const [session] = (JSON.parse(asAda("sessions", "--json")) as readonly Members[]).filter(
       (one) => one["run_id"] === run && one["end_reason"] === null,
     );
-    asAda("revoke", String(session?.["session_id"]));
+    asAda("revoke", idOf(session, "session_id"));
     assert.match(String((await agent.ask(call))["code"]), /^session_|^run_/);
     agent.end();
   });
@@ -282,7 +283,7 @@ describe("the Debian package on a machine", obstacle === undefined ? {} : { skip
     const waits = (): boolean => /^gw_cards_waiting 1$/m.test(gw("metrics"));
     await until("its card waits", waits, 120_000).catch((error) => assert.fail(`${error}\n${gw("metrics")}`));
     const [approval = {}] = JSON.parse(asAda("approvals", "--json")) as readonly Members[];
-    asAda("approve", String(approval["approval_id"]));
+    asAda("approve", idOf(approval, "approval_id"));
     return { run: String((await opening)["run_id"]), card: approval["card"] as Members };
   }
 

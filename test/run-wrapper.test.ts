@@ -17,6 +17,7 @@ import {
 } from "./support/home.ts";
 import { noTmux, openPane } from "./support/pane.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idOf } from "./support/reply.ts";
 
 /**
  * `gw run` with the real programs: a gateway, a wrapper, shells below it, and callers that are processes of their own.
@@ -56,7 +57,7 @@ function wrap(script: string, extra: readonly string[] = []): Started {
 /** Approves the one question that waits, and gives its card. */
 async function approveNext(): Promise<string> {
   const [question] = await home.approvals();
-  await home.approve(String(question?.["approval_id"]));
+  await home.approve(idOf(question, "approval_id"));
   return JSON.stringify(question);
 }
 
@@ -163,7 +164,7 @@ test("a denied run starts nothing and says why", skip, async () => {
   // A scope of its own: the same is not asked about again for a while after a no.
   const run = startRun(["--actions", "demo.thing.make", "--", "touch", marker]);
   const [question] = await home.approvals();
-  await home.must(["deny", String(question?.["approval_id"]), "--reason", "not today"]);
+  await home.must(["deny", idOf(question, "approval_id"), "--reason", "not today"]);
   const { code, err } = await summaryOf(run);
   assert.equal(code, 1);
   assert.match(err, /approval_denied: .*not today/);

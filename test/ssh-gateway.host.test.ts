@@ -17,6 +17,7 @@ import {
 } from "./ssh-home.ts";
 import { type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
 import { call, codeOf, type Gateway, type Home, type Members, openPlane, until } from "./support/home.ts";
+import { idIn, idOf } from "./support/reply.ts";
 
 /** SSH through the real gateway: the programs that a person starts, a real sshd, the receiver as its forced command. */
 standInAccount(import.meta.filename);
@@ -198,7 +199,7 @@ real("a connection killed after the operation started is unknown: exit 5, and th
   const record = join(stand.state, "requests", String(entry?.["attempt_id"]));
   await until("the host records the end", () => readFileSync(record, "utf8").includes('"exit_status":0'));
   // The gateway asks the receiver for its record, and never sends the operation again.
-  assert.match(String(result["operation_id"]), /^op_/);
+  assert.match(idOf(result, "operation_id"), /^op_/);
   const attempt = entry?.["attempt_id"];
   const [found] = await until(
     "the gateway finds out",
@@ -225,8 +226,8 @@ real("a session for one operation does not reach another on the same host", asyn
       actions: ["ops.release.status"],
       budget: {},
     });
-    await home.approve(String(asked.body["approval_id"]));
-    const run = String(asked.body["run_id"]);
+    await home.approve(idIn(asked, "approval_id"));
+    const run = idIn(asked, "run_id");
     const refused = await call(plane, run, "ops.worker.fail", {});
     assert.deepEqual([refused.status, refused.body["code"]], [403, "action_not_permitted"]);
     assert.equal((await call(plane, run, "ops.release.status", {})).body["outcome"], "success");
@@ -254,7 +255,7 @@ real("a recording is sealed beside the log, its digest is in the log, and only a
   // Another recording in its place, an attempt that has none, and one that nobody made.
   const [plain] = (await home.events("action_finished")).filter((event) => event["attempt_id"] !== attempt);
   const codes = async (id: string) => codeOf(await home.operator(["activity", "show", id, "--recording"]));
-  assert.equal(await codes(String(plain?.["attempt_id"])), "not_found");
+  assert.equal(await codes(idOf(plain, "attempt_id")), "not_found");
   assert.equal(await codes("evt_nosuch"), "not_found");
   writeFileSync(file, readFileSync(file).subarray(0, -1));
   assert.equal(await codes(attempt), "log_unreadable");

@@ -3,6 +3,7 @@ import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Stand } from "./ssh-stand.ts";
 import { Home, type Members, makeFolder, type Started } from "./support/home.ts";
+import { idOf } from "./support/reply.ts";
 
 /** What the SSH tests with a real gateway have in common: key files, a home that reaches the stand, a person who approves. */
 export function makeKeyFile(folder: string, name: string): string {
@@ -48,7 +49,7 @@ export async function callApproved(
   const [approval] = await home.approvals();
   const card = (approval?.["card"] ?? {}) as Members;
   await look(card);
-  await home.approve(String(approval?.["approval_id"]));
+  await home.approve(idOf(approval, "approval_id"));
   return { calling, run: String((card["run"] as Members)["run_id"]) };
 }
 

@@ -7,6 +7,7 @@ import { missingForSshd } from "../demo/host/sshd.ts";
 import { allowKeyFile, makeKeyFile, makeSshHome, sshMember } from "./ssh-home.ts";
 import { type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
 import { type Gateway, type Home, type Members, openPlane, type Plane } from "./support/home.ts";
+import { idIn, idOf } from "./support/reply.ts";
 
 /** Plans on a host: an operation previews, another carries the plan out by its identifier and revision alone. */
 standInAccount(import.meta.filename);
@@ -100,8 +101,8 @@ after(async () => {
 
 async function openRun(): Promise<string> {
   const opened = await agent.ask("POST", "/v1/runs", { purpose: "release", actions: ["ops.*"] });
-  await home.approve(String(opened.body["approval_id"]));
-  return String(opened.body["run_id"]);
+  await home.approve(idIn(opened, "approval_id"));
+  return idIn(opened, "run_id");
 }
 
 const wait = { prefer: "wait=30" };
@@ -116,7 +117,7 @@ async function plan(run: string): Promise<Members> {
 function execute(
   planned: Members,
 ): Promise<{ readonly status: number; readonly body: Members; readonly text: string }> {
-  const path = `/v1/plans/${String(planned["plan_id"])}/execute`;
+  const path = `/v1/plans/${idOf(planned, "plan_id")}/execute`;
   return agent.ask("POST", path, { expected_revision: "r41" }, wait);
 }
 

@@ -7,6 +7,7 @@ import { stringify } from "yaml";
 import { type Reference, startReference } from "../packages/reference/src/start.ts";
 import { createClock, systemRandom, systemSleep } from "../src/adapters/platform/system.ts";
 import { asUser, codeOf, type Gateway, Home, type Members, makeFolder, openPlane } from "./support/home.ts";
+import { idOf } from "./support/reply.ts";
 import { corpus, issueTokens } from "./support/upgrade-corpus.ts";
 
 describe("the reference provider's two versions, probed through the gateway", asUser, () => {
@@ -94,7 +95,7 @@ describe("the reference provider's two versions, probed through the gateway", as
   test("every request of a probe is an attempt in the log, and no token is anywhere", async () => {
     const [started] = (await home.events("upgrade_probe_started")).slice(-1);
     const [finished] = (await home.events("upgrade_probe_finished")).slice(-1);
-    const sent = (await home.activity(String(started?.["run_id"]))).map(({ action }) => action);
+    const sent = (await home.activity(idOf(started, "run_id"))).map(({ action }) => action);
     assert.equal(sent.length, finished?.["requests"]);
     assert.ok(sent.includes("upgrade.probe.release.create"));
     const files = readdirSync(home.folder, { recursive: true, withFileTypes: true }).filter((one) => one.isFile());

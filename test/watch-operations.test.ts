@@ -23,6 +23,7 @@ import {
 import { type JobScript, scriptJobs } from "./support/jobs.ts";
 import { noTmux, openPane, type Pane } from "./support/pane.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idIn } from "./support/reply.ts";
 
 let accounts = 0;
 /** Every report is one of its own: the same one is not started twice while it is open. */
@@ -94,7 +95,7 @@ describe("operations and plans in gw watch, in a real terminal", noTmux === null
   async function startJob(): Promise<string> {
     const made = await call(agent, run, "acme.report.create", { account: nextAccount() });
     assert.equal(made.body["outcome"], "unknown", made.text);
-    return String(made.body["operation_id"]);
+    return idIn(made, "operation_id");
   }
 
   async function stateOf(id: string): Promise<string> {
@@ -337,7 +338,7 @@ describe("operations and plans in gw watch, in a real terminal", noTmux === null
 
   test("what the gateway could not read asks for no PIN: r says why, and settle is the way", async () => {
     const made = await call(agent, run, "acme.thing.post", { name: "n" });
-    const id = String(made.body["operation_id"]);
+    const id = idIn(made, "operation_id");
     const pane = await watch();
     await pane.shows("1 NEEDS A PERSON");
     pane.type("o");

@@ -20,6 +20,7 @@ import {
 } from "./support/home.ts";
 import { noTmux, openPane, type Pane } from "./support/pane.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idOf } from "./support/reply.ts";
 
 const PIN = "471147";
 const LONG = `
@@ -148,9 +149,9 @@ describe("gw watch in a real terminal", skip, () => {
     pane.type("Enter");
     // Where the machine is so slow that the stream of news was begun anew meanwhile, it says that instead of by whom.
     await pane.shows(/approved by ada|while no news came through/);
-    const done = await call(agent, String(run["run_id"]), "demo.thing.get", { id: "1" });
+    const done = await call(agent, idOf(run, "run_id"), "demo.thing.get", { id: "1" });
     assert.equal(done.status, 200, done.text);
-    const other = await call(agent, String(run["run_id"]), "demo.thing.get", { id: "2" });
+    const other = await call(agent, idOf(run, "run_id"), "demo.thing.get", { id: "2" });
     assert.equal(other.body["code"], "action_not_permitted", "and with no other argument");
     pane.close();
   });
@@ -220,8 +221,8 @@ describe("gw watch in a real terminal", skip, () => {
   test("a call that needs a ticket is approved by naming it, then by the PIN, and goes out under that name", async () => {
     const pane = await watch();
     const run = await ask("to use a ticket", ["demo.thing.ticketed"]);
-    await home.approve(String(run["approval_id"]));
-    const done = call(agent, String(run["run_id"]), "demo.thing.ticketed", { name: "x" }, 55);
+    await home.approve(idOf(run, "approval_id"));
+    const done = call(agent, idOf(run, "run_id"), "demo.thing.ticketed", { name: "x" }, 55);
     await pane.shows("demo.thing.ticketed");
     const pages = await readOn(pane);
     assert.ok(pages.some((page) => page.includes("NEEDED")));
@@ -378,7 +379,7 @@ describe("gw watch in a real terminal", skip, () => {
     pane.type("a");
     await pane.shows("PIN: _");
     pane.write(PIN);
-    await home.must(["deny", String(asked["approval_id"]), "--reason", "the other one says no"]);
+    await home.must(["deny", idOf(asked, "approval_id"), "--reason", "the other one says no"]);
     await pane.shows("Gone while you were typing, denied by ada (the other one says no)");
     await pause(800);
     pane.type("Enter");
@@ -443,7 +444,7 @@ describe("gw watch in a real terminal", skip, () => {
     assert.equal(codeOf(refused), "terminal_needed");
     const watching = home.start(["watch", "--json", "--passphrase-file", home.passphraseFile]);
     const asked = await ask("in \u202e json", ["demo.thing.make"]);
-    const id = String(asked["approval_id"]);
+    const id = idOf(asked, "approval_id");
     await until("the question is printed", () => watching.out().includes(id));
     await home.must(["deny", id]);
     await until("the answer is printed", () => /"state":"denied"/.test(watching.out()));

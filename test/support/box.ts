@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { asUser, type Exited, GW, type Home, type Members, type Started, start, within } from "./home.ts";
+import { idOf } from "./reply.ts";
 
 /** A contained run of the real `gw`, in a working folder of its own. */
 export function startContained(
@@ -35,7 +36,7 @@ export async function approveRun(home: Home, run: Started): Promise<string> {
       assert.fail(`it ended before anybody was asked: ${err}${out}`),
     ),
   ]);
-  await home.approve(String(question?.["approval_id"]));
+  await home.approve(idOf(question, "approval_id"));
   return JSON.stringify(question);
 }
 

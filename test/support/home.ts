@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 import { playCommand, programOf, sharesProcess } from "./commands.ts";
+import { idIn } from "./reply.ts";
 import { whole } from "./whole.ts";
 
 /**
@@ -494,8 +495,8 @@ export async function openRun(
 ): Promise<string> {
   const asked = await plane.ask("POST", "/v1/runs", { purpose: "to prove it", actions, budget });
   assert.equal(asked.status, 202, asked.text);
-  await home.approve(String(asked.body["approval_id"]), approveWith);
-  return String(asked.body["run_id"]);
+  await home.approve(idIn(asked, "approval_id"), approveWith);
+  return idIn(asked, "run_id");
 }
 
 export function call(plane: Plane, run: string, action: string, input: Members, wait = 30): Promise<Reply> {
