@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -28,7 +28,11 @@ function takeFrom(folder: string): void {
       return { url: `${all}?${file}`, format: "module", shortCircuit: true };
     },
     load(url, context, next) {
-      if (!url.startsWith(`${all}?`)) return next(url, context);
+      if (!url.startsWith(`${all}?`)) {
+        const test = join(folder, "tests", url.startsWith(ours) ? url.slice(ours.length) : "");
+        if (!url.endsWith(".test.ts") || !existsSync(test)) return next(url, context);
+        return { format: "module", source: readFileSync(test), shortCircuit: true };
+      }
       const file = url.slice(all.length + 1);
       const given = (names[file] ?? []).map(
         (name, at) => `const v${at} = its[${JSON.stringify(name)}];

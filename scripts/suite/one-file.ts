@@ -1,4 +1,5 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { build, type Plugin } from "esbuild";
 import { parseSync } from "oxc-parser";
@@ -20,7 +21,7 @@ interface Links {
 /**
  * All that test files load of ours, as one file: hundreds of processes load hundreds of sources otherwise, one by one, which takes
  * longer than most of their tests. In it a source is still a module of its own, run when it is first asked for. The test
- * files stay as they are; from-one-file.ts, loaded before them, leads what they import here. Where the clone stands is told
+ * files stay as they are but for their types; from-one-file.ts, loaded before them, leads what they import here. Where the clone stands is told
  * when it is loaded, so that the file can be read from anywhere.
  */
 export async function makeOneFile(root: string, tests: readonly string[], folder: string): Promise<void> {
@@ -51,6 +52,14 @@ const gw$loadPackage = gw$findPackages(gw$clone + "/package.json");`,
     logLevel: "error",
   });
   writeFileSync(join(folder, "names.json"), JSON.stringify(names));
+  for (const test of tests) stripTest(root, test, folder);
+}
+
+/** Line by line and column by column as it was. A process that strips types itself loads what strips them first, for one file. */
+function stripTest(root: string, test: string, folder: string): void {
+  const place = join(folder, "tests", test);
+  mkdirSync(dirname(place), { recursive: true });
+  writeFileSync(place, stripTypeScriptTypes(readFileSync(join(root, test), "utf8")));
 }
 
 /** Every source that the tests reach, by its path in the clone. */
