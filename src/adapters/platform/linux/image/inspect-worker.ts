@@ -1,4 +1,4 @@
-import { parentPort, workerData } from "node:worker_threads";
+import { parentPort } from "node:worker_threads";
 import { digestImage, type ImageDigests } from "./digest.ts";
 import { checkIma, type ImaClaim, type ImaKey } from "./ima.ts";
 import type { PackageClaim } from "./package-claim.ts";
@@ -50,4 +50,5 @@ async function signedBy({ sigstore, fd }: ImageQuestion, digests: ImageDigests):
   return checkSigstore(sigstore, fd, digests);
 }
 
-if (parentPort !== null) parentPort.postMessage(await answerImage(workerData as ImageQuestion));
+const port = parentPort;
+port?.on("message", async (question: ImageQuestion) => port.postMessage(await answerImage(question)));

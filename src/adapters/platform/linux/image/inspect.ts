@@ -16,16 +16,19 @@ export type ImageSettings = Pick<ImageQuestion, "sigstore" | "imaKeys">;
 
 const REMEMBERED = 256;
 const AT_ONCE = 4;
+/** To start a thread takes longer than most answers, and callers come in groups: one that has answered waits so long for the next. */
+const LINGER_MS = 5_000;
 
 /**
- * A few workers at a time, each started for a question and ended with its answer: a new image is a rare event. The digest is
- * made once per file identity; a file whose times or size changed is another file.
+ * A few threads at a time, none of which stays: a new image is a rare event. The digest is made once per file identity; a file whose
+ * times or size changed is another file.
  */
 export function createImageInspector(settings: () => ImageSettings): ImageInspector {
   const answers = new Map<string, Promise<ImageAnswer>>();
   const digests = new Map<string, ImageDigests>();
   let running = 0;
   const line: (() => void)[] = [];
+  const ask = createAsking();
   /** A few at a time: somebody's large image does not keep everybody else waiting, and many do not take all memory. */
   async function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     if (running >= AT_ONCE) await new Promise<void>((resolve) => line.push(resolve));
@@ -84,15 +87,35 @@ export function identityOf(stats: BigIntStats): string {
   return [stats.dev, stats.ino, stats.mtimeNs, stats.ctimeNs, stats.size].join(":");
 }
 
-function ask(question: ImageQuestion): Promise<ImageAnswer> {
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL(`./inspect-worker.${extension}`, import.meta.url), {
-      workerData: question,
-      env: {},
-    });
-    worker.once("message", resolve);
-    worker.once("error", reject);
-    worker.once("exit", (code) => reject(new Error(`the image worker ended with ${code} before it answered`)));
-  });
+/** One question at a time to a thread; one that failed is not asked again. */
+function createAsking(): (question: ImageQuestion) => Promise<ImageAnswer> {
+  const idle = new Map<Worker, NodeJS.Timeout>();
+  function take(): Worker {
+    for (const [worker, ending] of idle) {
+      clearTimeout(ending);
+      idle.delete(worker);
+      worker.ref();
+      return worker;
+    }
+    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+    const worker = new Worker(new URL(`./inspect-worker.${extension}`, import.meta.url), { env: {} });
+    // What befalls it while nobody asks is told to nobody.
+    return worker.on("error", () => undefined).on("exit", () => idle.delete(worker));
+  }
+  function rest(worker: Worker): void {
+    worker.unref();
+    const end = (): void => void (idle.delete(worker) && worker.terminate());
+    idle.set(worker, setTimeout(end, LINGER_MS).unref());
+  }
+  return async (question) => {
+    const worker = take();
+    const { promise, resolve, reject } = Promise.withResolvers<ImageAnswer>();
+    const ended = (code: number): void => reject(new Error(`the image thread ended with ${code} before it answered`));
+    worker.once("message", resolve).once("error", reject).once("exit", ended);
+    worker.postMessage(question);
+    const answer = await promise;
+    worker.off("error", reject).off("exit", ended);
+    rest(worker);
+    return answer;
+  };
 }
