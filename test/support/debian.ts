@@ -98,9 +98,10 @@ export async function makeDebianMachine(): Promise<DebianMachine> {
   const range = `printf 'SYS_UID_MIN ${uids}\\nSYS_UID_MAX ${uids + 2}\\n' >> /etc/login.defs`;
   // What is thrown away need not survive a power cut: dpkg waits for the disk after each file otherwise.
   const unsafe = "echo force-unsafe-io > /etc/dpkg/dpkg.cfg.d/unsafe";
-  const script = `${overlays(join(folder, "layers"))}\n${range}\n${unsafe}\necho mounted\nexec sleep 3600`;
+  const script = `${overlays(join(folder, "layers"))}\n${range}\n${unsafe}\necho mounted\nexec cat`;
+  // It reads what nobody writes: with this process it ends too, whichever way that is, and keeps no runner waiting for its streams.
   const keeper = spawn("unshare", ["--mount", "--propagation", "private", "sh", "-c", script], {
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["pipe", "pipe", "inherit"],
   });
   await new Promise((resolve) => keeper.stdout.once("data", resolve));
   const enter = [`--mount=/proc/${keeper.pid}/ns/mnt`, "--wd=/", "--"];
