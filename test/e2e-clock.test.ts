@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { bundleProgram } from "./support/bundle.ts";
 import {
   asUser,
   call,
@@ -25,6 +26,8 @@ const DAY = 24 * HOUR;
 const compiler =
   spawnSync("cc", ["--version"]).error === undefined ? asUser : { skip: "no C compiler to build an agent with" };
 
+const program = bundleProgram(join(import.meta.dirname, "support", "clock-gateway.ts"));
+
 /** The real gateway under a date that really goes back. */
 describe("a clock that is set back while the gateway runs", compiler, () => {
   let home: Home;
@@ -38,9 +41,8 @@ describe("a clock that is set back while the gateway runs", compiler, () => {
   const setClock = (seconds: number): void => writeFileSync(`${home.folder}.clock`, String(seconds));
 
   async function startHere(): Promise<void> {
-    const program = join(import.meta.dirname, "support", "clock-gateway.ts");
     const flags = ["--disable-sigusr1", "--disable-warning=ExperimentalWarning"];
-    gateway = start([process.execPath, ...flags, program, home.folder], { env: home.environment() });
+    gateway = start([process.execPath, ...flags, await program, home.folder], { env: home.environment() });
     await until("it serves", () => {
       if (gateway.child.exitCode !== null) assert.fail(gateway.err() + gateway.out());
       return gateway.out().startsWith("ready ");
