@@ -141,11 +141,8 @@ function traceFields({ traceparent }: Sending | CustodySending) {
   return traceparent == null ? {} : { traceparent_claimed: traceparent };
 }
 
-/** Requests whose text the log already has: a retry names it by its digest. */
-const keptBefore = new WeakSet<Outbound>();
-
 function keptEvents(core: Pick<AttemptNeeds, "envelope">, outbound: Outbound): NewEvent[] {
-  if (keptBefore.has(outbound)) return [];
+  if (outbound.textKept === true) return [];
   const { kept } = outbound.bound;
   return contentEvents(core.envelope, "request", kept.text, kept.whole ? outbound.requestDigest : undefined);
 }
@@ -173,7 +170,7 @@ function contextEvents({ context }: Shot): NewEvent[] {
 export function tellGranted({ authorization, outbound, context }: Shot): void {
   told.add(authorization);
   if (context !== undefined) told.add(context);
-  keptBefore.add(outbound);
+  outbound.textKept = true;
 }
 
 /** That it was allowed is evidence of its own, kept apart from what was done under it. */

@@ -35,6 +35,8 @@ export interface Outbound {
   readonly versionSelector: string | null;
   /** Where it executes one: the provider's plan, as it goes out. Its arguments are those of the preview. */
   readonly plan?: PlanFill | null;
+  /** The log has the text of the request: a retry names it by its digest. */
+  textKept?: true;
 }
 
 export type PlanFill = { readonly planId: string; readonly planRevision: string };

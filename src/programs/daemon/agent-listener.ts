@@ -43,6 +43,8 @@ export interface AgentListenerOptions {
 interface AgentRequest extends IncomingRequest {
   readonly socket: Duplex;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Its end is the end of the request, whether it was answered or whoever asked hung up. */
+  reply?: AgentReply;
 }
 
 interface AgentReply extends OutgoingReply {
@@ -71,8 +73,6 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
     dropBusy: false,
   });
   const seatOf = new WeakMap<Duplex, Seat>();
-  /** Its end is the end of the request, whether it was answered or whoever asked hung up. */
-  const responses = new WeakMap<AgentRequest, AgentReply>();
   const serve = createRequestListener<AgentRequest, AgentContext>({
     routes: options.routes.map(({ bound }) => bound),
     principalOf(request, correlationId) {
@@ -93,7 +93,7 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
       correlationId,
       waitMs: readPreferredWaitMs(Array.isArray(prefer) ? prefer.join() : prefer),
       traceparent: readTraceparent(request.headers["traceparent"]),
-      onGone: (hear) => tellEnd(responses.get(request), hear),
+      onGone: (hear) => tellEnd(request.reply, hear),
       connection: request.socket,
     };
   }
@@ -111,7 +111,7 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
     const count = (unanswered.get(socket) ?? 0) + 1;
     if (count > defaults.agentUnanswered) return void letGo(socket);
     unanswered.set(socket, count);
-    responses.set(request, reply);
+    request.reply = reply;
     occupy(socket, true);
     reply.once("close", () => {
       const left = (unanswered.get(socket) ?? 1) - 1;

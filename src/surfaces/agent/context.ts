@@ -1,7 +1,8 @@
 import type { LiveCaller } from "../../gateway/ports.ts";
+import type { Tellable } from "../plane/record-request.ts";
 
 /** Who is behind an agent connection, as the operating system says, and how long it is ready to wait for a person. */
-export interface AgentContext {
+export interface AgentContext extends Tellable {
   /** As request records name the caller. */
   readonly name: string;
   readonly caller: LiveCaller;

@@ -6,7 +6,7 @@ import type { CallRequest } from "../../gateway/prepare.ts";
 import { nameCaller } from "../../gateway/record/record.ts";
 import type { Call } from "../../gateway/run/run.ts";
 import type { Sleep } from "../../kernel/clock.ts";
-import { describeRequest, isTold, type Named, noteTold, safeFields } from "../plane/record-request.ts";
+import { describeRequest, type Named, safeFields } from "../plane/record-request.ts";
 import type { AgentContext } from "./context.ts";
 import { answerCall, anyCaller, waitFor } from "./wait.ts";
 
@@ -28,7 +28,7 @@ export function tellWithEnd(gateway: Gateway, context: AgentContext, runId: stri
   return {
     closing(callId) {
       if (answered) return [];
-      noteTold(context);
+      context.told = true;
       return gateway.requests.tell(
         describeRequest("agent", nameAgent(context), known, {
           fields: safeFields(known.fields, gateway.definition),
@@ -44,7 +44,7 @@ export function tellWithEnd(gateway: Gateway, context: AgentContext, runId: stri
       try {
         waited = await waitFor(call.done, context.waitMs, sleep);
         // The log is being told that the result was the answer: then it is, a flush later.
-        if (waited === undefined && isTold(context)) waited = await call.done;
+        if (waited === undefined && context.told === true) waited = await call.done;
       } finally {
         answered = true;
         call.asking--;

@@ -10,15 +10,9 @@ export type Named = Pick<PlaneRequest, "who" | "principal" | "operator" | "trace
 
 export const NOBODY: Named = { who: "nobody", principal: "nobody could be named", operator: null, traceparent: null };
 
-/** Requests whose word went to the log together with the end of their call. */
-const told = new WeakSet<object>();
-
-export function noteTold(principal: object): void {
-  told.add(principal);
-}
-
-export function isTold(principal: object): boolean {
-  return told.has(principal);
+/** Whoever is behind one request. Its word may go to the log together with the end of its call. */
+export interface Tellable {
+  told?: true;
 }
 
 /** A request as the log is told of it. */
@@ -42,7 +36,7 @@ export function recordRequests<Who extends Principal>(
     const { correlationId, principal, denied, answer } = occasion;
     // Of callbacks the gateway itself writes down what it took.
     if (denied === null && (plane === "callbacks" || record.endpoint.startsWith("GET "))) return;
-    if (denied === null && typeof principal === "object" && principal !== null && told.has(principal)) return;
+    if (denied === null && principal !== null && (principal as Tellable).told === true) return;
     const outcome: PlaneRequest["outcome"] =
       denied === null
         ? {
