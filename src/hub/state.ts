@@ -54,6 +54,8 @@ export interface StateParts extends Adopting {
 export interface StateKeeper {
   /** Resolves once these rows are on the hub, under a term that is still this gateway's. Denied otherwise: nothing may leave then. */
   put(rows: readonly SharedRow[]): Promise<void>;
+  /** Denied where it is known already that nothing would be put there now. */
+  requireReady(): void;
   /** They changed on this host; nobody waits. */
   touch(keys: readonly RowKey[]): void;
   /** Takes over what a silent gateway had under way. */
@@ -343,12 +345,21 @@ export function startState(parts: StateParts): StateKeeper {
     }
   }
 
+  function refusal(): Denied | null {
+    if (closed) return away();
+    return trouble?.code === "hub_refused" ? away() : trouble;
+  }
+
   void run();
 
   return {
+    requireReady() {
+      const now = refusal();
+      if (now !== null) throw now;
+    },
     put(rows) {
-      if (closed) return Promise.reject(away());
-      if (trouble !== null) return Promise.reject(trouble.code === "hub_refused" ? away() : trouble);
+      const now = refusal();
+      if (now !== null) return Promise.reject(now);
       return new Promise((resolve, reject) => {
         const stop = new Waker();
         const waiting: Waiting = {

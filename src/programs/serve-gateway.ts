@@ -135,6 +135,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     rules: () => state.trust.policy?.hub?.rules ?? null,
     shipper: hub.shipper,
     limits: hub.limits,
+    arrived: hub.arrived,
   });
   const { http, ssh, sources, probe } = openTransports({
     folder,

@@ -39,7 +39,7 @@ async function exchange(
   const limits = limitsOf(core, sending, timeoutMs);
   try {
     if (sending.outbound.sideEffect && core.ports.hub !== undefined) {
-      await core.ports.hub.beforeSend(receipt);
+      await core.ports.hub.beforeSend(receipt, attemptId);
       requireStill();
     }
     switch (request.kind) {
@@ -56,7 +56,8 @@ async function exchange(
 }
 
 function reasonOf({ code }: Denied): NeverSent["reason"] {
-  if (code === "hub_unreachable") return code;
+  // The detail says which it was: away, put back, or that another gateway took over.
+  if (code.startsWith("hub_") || code === "operation_taken_over") return "hub_unreachable";
   // Whoever asked was stopped while the hub was waited for.
   return code === "session_ended" || code === "run_ended" ? "aborted" : "credential_refused";
 }

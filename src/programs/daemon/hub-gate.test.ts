@@ -15,8 +15,9 @@ test("where work may be taken over, nothing leaves a gateway that the hub has no
     rules: () => ({ ...NO_HUB_RULES, operations }),
     shipper: () => ({ reach: () => Promise.resolve(true), silentMs: () => silentMs, status: () => assert.fail() }),
     limits: () => null,
+    arrived: async () => undefined,
   });
-  const send = () => gate.beforeSend({ frame: 1 } as IntentReceipt);
+  const send = () => gate.beforeSend({ frame: 1 } as IntentReceipt, "evt_1");
   const refused = (error: unknown): boolean => error instanceof Denied && error.code === "hub_unreachable";
   for (const ms of [0, defaults.hubSilentMs / 2 - 1]) {
     silentMs = ms;

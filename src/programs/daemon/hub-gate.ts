@@ -21,10 +21,12 @@ interface GateParts {
   /** Null while there is none, such as before the first unlock. */
   shipper(): Pick<Shipper, "reach" | "silentMs" | "status"> | null;
   limits(): LimitKeeper | null;
+  /** Resolves once the hub has the intent of this attempt, where it has to. Denied otherwise. */
+  arrived(attemptId: string): Promise<void>;
 }
 
 /** What signed policy does not let happen without the hub. Where it asks for nothing, nobody waits for anything. */
-export function createHubGate({ log, sleep, rules, shipper, limits }: GateParts): HubGate {
+export function createHubGate({ log, sleep, rules, shipper, limits, arrived }: GateParts): HubGate {
   const holdsAnswers = (): boolean => rules()?.log === "before_answer";
 
   /** Undefined for not yet. */
@@ -75,9 +77,9 @@ export function createHubGate({ log, sleep, rules, shipper, limits }: GateParts)
         `${sideEffect || !standing ? "" : " The time for which reads go on without it is over."} Nothing was sent.`,
       );
     },
-    async beforeSend({ frame }) {
-      if (holdsAnswers() && (await reach(frame)) !== true)
-        throw away(" What was about to be sent could not be put on record there, so nothing was.");
+    async beforeSend({ frame }, attemptId) {
+      const [there] = await Promise.all([holdsAnswers() ? reach(frame) : true, arrived(attemptId)]);
+      if (there !== true) throw away(" What was about to be sent could not be put on record there, so nothing was.");
       // Nobody takes over from a gateway that the hub heard a moment ago. One that slept since may have been taken over.
       if (rules()?.operations === "shared" && (shipper()?.silentMs() ?? Infinity) >= defaults.hubSilentMs / 2)
         throw away(

@@ -30,7 +30,15 @@ import type { HomeDocuments } from "./home-documents.ts";
 import type { HubDesk } from "./hub-desk.ts";
 import { LIMITS_PURPOSE, limitNotes, limitSeal } from "./hub-limits.ts";
 import { takePolicyOrder } from "./hub-policy.ts";
-import { isHome, type SecretGuard, STATE_PURPOSE, sharedIn, shareStore, takenOver } from "./hub-state.ts";
+import {
+  isHome,
+  type SecretGuard,
+  type SharedStore,
+  STATE_PURPOSE,
+  sharedIn,
+  shareStore,
+  takenOver,
+} from "./hub-state.ts";
 import { createHubTurns } from "./hub-turns.ts";
 import { createHubWaiting, type HubWaiting, type UnlockByHub } from "./hub-waiting.ts";
 import type { Trust } from "./trust.ts";
@@ -46,6 +54,8 @@ export interface HubLink {
   attend(desk: HubDesk, home: HomeDocuments, fleet: Gateway["fleet"], byHub: UnlockByHub): void;
   /** The store of this host, of which the hub has what signed policy shares. */
   share(store: StateStore): StateStore;
+  /** Resolves once the hub has the intent of this attempt, where signed policy shares it. Denied otherwise. */
+  arrived(attemptId: string): Promise<void>;
   /** Takes over what a silent gateway had under way, at an operator's word. */
   adopt(gateway: string, operator: string): Promise<TakenOver>;
   /** Null while nothing goes to a hub. */
@@ -101,6 +111,8 @@ export function createHubLink(parts: LinkParts): HubLink {
   let spent: Denied | null = null;
   /** What is wrong with the signed files on the hub. */
   let untrue: Denied | null = null;
+
+  let arrived: SharedStore["arrived"] = async () => undefined;
 
   const worker = `log ${parts.log.logId}`;
   const shares = (): boolean => state.trust.policy?.hub?.rules.operations === "shared";
@@ -310,7 +322,12 @@ export function createHubLink(parts: LinkParts): HubLink {
         tell(error);
       }
     },
-    share: (store) => shareStore(store, { shares, keeper: () => keeper, worker, guard }),
+    share(store) {
+      const sharing = shareStore(store, { shares, keeper: () => keeper, worker, guard });
+      arrived = sharing.arrived;
+      return sharing;
+    },
+    arrived: (attemptId) => arrived(attemptId),
     async adopt(gateway, operator) {
       if (keeper === null)
         throw new Denied(

@@ -3,11 +3,13 @@ import { test } from "node:test";
 import type { StateRow, StateStore } from "../../gateway/ports.ts";
 import type { StateKeeper } from "../../hub/state.ts";
 import type { SharedRow } from "../../hub/state-rows.ts";
+import { Denied } from "../../kernel/failure.ts";
 import { shareStore } from "./hub-state.ts";
 
 test("a read is not looked for on the hub when it ends, and a side effect is", async () => {
   const told: string[] = [];
   const keeper = {
+    requireReady: () => undefined,
     touch: (keys: readonly SharedRow[]) => told.push(...keys.map(({ id }) => `touch ${id}`)),
     put: async (rows: readonly SharedRow[]) => told.push(...rows.map(({ id }) => `put ${id}`)),
   } as unknown as StateKeeper;
@@ -25,4 +27,61 @@ test("a read is not looked for on the hub when it ends, and a side effect is", a
   // Of an earlier life: nobody here knows what it was.
   await shared.commit([attempt("old", {}, true)], "process");
   assert.deepEqual(told, ["put effect", "touch effect", "touch old"]);
+});
+
+test("the intent of a side effect goes to disk and hub side by side, and what leaves waits for both", async () => {
+  const told: string[] = [];
+  let ready: Denied | null = null;
+  let hub = Promise.withResolvers<void>();
+  let disk = Promise.withResolvers<void>();
+  const keeper = {
+    requireReady() {
+      if (ready !== null) throw ready;
+    },
+    put: () => hub.promise,
+    touch: (keys: readonly SharedRow[]) => told.push(...keys.map(({ id }) => id)),
+  } as unknown as StateKeeper;
+  const store = { commit: () => disk.promise } as unknown as StateStore;
+  const guard = { hide: () => null, show: () => null };
+  const shared = shareStore(store, { shares: () => true, keeper: () => keeper, worker: "log 1", guard });
+  const intend = (id: string): Promise<void> => {
+    [hub, disk] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const row: StateRow = { table: "attempts", id, runId: "run_1", state: "sent", body: { side_effect: true } };
+    return shared.commit([row], "power");
+  };
+  const isRefused = (error: unknown): boolean => error instanceof Denied && error.code === "hub_unreachable";
+  const away = new Denied("hub_unreachable", "gone");
+  const isOpen = (work: Promise<void>): Promise<boolean> =>
+    Promise.race([work.then(() => false), tick().then(() => true)]);
+  const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+  let written = intend("late");
+  disk.resolve();
+  await written;
+  const late = shared.arrived("late");
+  assert.equal(await isOpen(late), true, "the hub does not have it yet");
+  hub.resolve();
+  await late;
+  await shared.arrived("late");
+
+  written = intend("refused");
+  hub.reject(away);
+  await tick();
+  assert.equal(await isOpen(written), true, "the disk does not have it yet");
+  disk.resolve();
+  await written;
+  await assert.rejects(shared.arrived("refused"), isRefused);
+
+  // What is on the hub and not here is taken back there, and not before the hub has it.
+  written = intend("unwritten");
+  disk.reject(new Error("no room"));
+  await assert.rejects(written, /no room/);
+  assert.deepEqual(told, []);
+  hub.resolve();
+  await tick();
+  assert.deepEqual(told, ["unwritten"]);
+
+  // What is known to be refused is not written at all.
+  ready = away;
+  await assert.rejects(intend("never"), isRefused);
 });

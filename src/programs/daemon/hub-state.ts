@@ -120,11 +120,17 @@ interface Sharing {
   readonly guard: SecretGuard;
 }
 
+/** The store, and the hub beside it. */
+export interface SharedStore extends StateStore {
+  /** Resolves once the hub has the intent of this attempt, where it has to. Denied otherwise: nothing may leave then. */
+  arrived(attemptId: string): Promise<void>;
+}
+
 /**
- * The store of this host, of which the hub has what another gateway would need. The intent of a side effect is there before it is
- * here, so that nothing leaves that nobody else could know of; everything else goes up behind.
+ * The store of this host, of which the hub has what another gateway would need. The intent of a side effect goes there while it is
+ * written here, and what leaves waits for both (`arrived`): nothing leaves that nobody else could know of. Everything else goes up behind.
  */
-export function shareStore(store: StateStore, { shares, keeper, worker, guard }: Sharing): StateStore {
+export function shareStore(store: StateStore, { shares, keeper, worker, guard }: Sharing): SharedStore {
   function requireKeeper(): StateKeeper {
     const there = keeper();
     if (there !== null) return there;
@@ -142,8 +148,22 @@ export function shareStore(store: StateStore, { shares, keeper, worker, guard }:
     if (body["side_effect"] === false) reads.add(id);
     return reads.has(id);
   }
+  /** Intents that the hub does not have: on their way there, or refused. */
+  const leaving = new Map<string, Promise<void>>();
+  function leave(attempts: readonly StateRow[], arriving: Promise<void>): void {
+    for (const { id } of attempts) leaving.set(id, arriving);
+    const arrive = (): void => {
+      for (const { id } of attempts) leaving.delete(id);
+    };
+    arriving.then(arrive, () => undefined);
+  }
   return {
     ...store,
+    async arrived(attemptId) {
+      const arriving = leaving.get(attemptId);
+      leaving.delete(attemptId);
+      await arriving;
+    },
     async commit(rows, durability) {
       if (!shares()) {
         // What was known of those under way is of no use: their ends would be looked for once, where nothing is.
@@ -154,16 +174,25 @@ export function shareStore(store: StateStore, { shares, keeper, worker, guard }:
       // What must survive a power cut is the intent of a side effect.
       const first = durability === "power" ? ever.filter((row) => isShared(row, worker)) : [];
       const there = first.length > 0 ? requireKeeper() : null;
-      await there?.put(first.map(shared));
+      there?.requireReady();
+      const arriving = there === null ? null : there.put(first.map(shared));
+      // What it says is heard in `arrived`.
+      arriving?.catch(() => undefined);
       try {
         await store.commit(rows, durability);
       } catch (error) {
-        // It is on the hub and not here: what is here is put there again.
-        keeper()?.touch(first);
+        // It is on the hub, or will be, and not here: what is here is put there again.
+        const again = (): void => keeper()?.touch(first);
+        void arriving?.then(again, again);
         throw error;
       }
-      // Another keeper may have told the hub meanwhile what was here before.
-      if (there !== null && keeper() !== there) keeper()?.touch(first);
+      if (arriving !== null) {
+        // Another keeper may have told the hub meanwhile what was here before.
+        const settled = arriving.then(() => (keeper() === there ? undefined : keeper()?.touch(first)));
+        const attempts = first.filter(({ table }) => table === "attempts");
+        if (attempts.length === 0) await settled;
+        else leave(attempts, settled);
+      }
       const behind = ever.filter((row) => !first.includes(row));
       if (behind.length === 0) return;
       keeper()?.touch(behind);
