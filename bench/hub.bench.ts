@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -102,9 +103,17 @@ async function measure(emit: Parameters<Bench["run"]>[0], programs: string): Pro
     }
   } finally {
     for (const one of approvers) await one.stop();
-    for (const child of children) child.kill("SIGTERM");
+    // A gateway that stops gives its last frames to the hub: what it reads them from is not removed before.
+    await Promise.all(children.map(endOf));
     for (const one of close.reverse()) await one();
   }
+}
+
+async function endOf(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, "exit");
+  child.kill("SIGTERM");
+  await exited;
 }
 
 /** Linux counts processor time in hundredths of a second. */
