@@ -5,7 +5,7 @@ import { after, before, test } from "node:test";
 import { failOver, makeSynchronous, playFault, troubleOf } from "./hub-faults/faults.ts";
 import { type FleetStand, makeFleet } from "./hub-faults/stand.ts";
 import { standInAccount } from "./ssh-stand.ts";
-import { makeFolder, openPlane, start, until } from "./support/home.ts";
+import { makeFolder, until } from "./support/home.ts";
 import { findPostgres } from "./support/postgres.ts";
 
 // Postgres refuses root, and wants its user to have a name.
@@ -32,6 +32,7 @@ const sample: readonly (readonly [fault: string, step: string])[] = [
   ["a deadlock", "the intent of an effect, among what is under way"],
   ["a synchronous standby is promoted", "the intent of an effect, among what is under way"],
   ["a lagging standby is promoted", "what a limit counts"],
+  ["the clocks of two hosts are three minutes apart", "taking over"],
 ];
 
 for (const [fault, step] of sample) real(`${fault}, in ${step}`, () => playFault(stand, fault, step));
@@ -77,26 +78,14 @@ real(
 
 real("a host whose clock is an hour off sends nothing that a limit counts, until it is set right", async () => {
   const { web2 } = stand;
-  const setClock = (seconds: number): void => writeFileSync(`${web2.home.folder}.clock`, String(seconds));
-  await stand.kill(web2);
-  setClock(3_600);
-  const program = join(import.meta.dirname, "support", "clock-gateway.ts");
-  const flags = ["--disable-sigusr1", "--disable-warning=ExperimentalWarning"];
-  const env = web2.home.environment();
-  const started = start([process.execPath, ...flags, program, web2.home.folder], { env });
-  await until("it serves", () => started.out().startsWith("ready "), 120_000);
-  await web2.home.must(["unlock", "--first"]);
-  web2.gateway = { ...started, pid: Number((await web2.home.status())["pid"]) };
-  web2.agent.close();
-  web2.agent = openPlane(web2.home.agentSocket);
-  await stand.opensSessions(web2);
+  await stand.skew(web2, 3_600);
   let tries = 0;
   const refused = await until("it is found", async () => {
     const told = await stand.change(web2, `skewed${++tries}`);
     return told.as === "hub_clock_off" && told;
   });
   assert.equal(stand.sent(refused.id), 0);
-  setClock(0);
+  await stand.skew(web2, 0);
   await stand.openSession(web2);
   await stand.works(web2);
   const verified = await stand.web1.home.run(["audit", "verify", "--hub", stand.url("ada"), "--json"]);

@@ -77,6 +77,21 @@ export const troubleOf = async ({ home }: Host): Promise<string | null> => {
   return ((hub["trouble"] as Members | null)?.["code"] as string | undefined) ?? null;
 };
 
+/** From its next session on, this login is told another time by the database than everybody else. */
+async function jumpClock({ cluster }: FleetStand, login: string): Promise<void> {
+  await cluster.sql("create schema if not exists odd");
+  await cluster.sql("grant usage on schema odd to public");
+  await cluster.sql(
+    "create or replace function odd.clock_timestamp() returns timestamptz language sql volatile as $$ select pg_catalog.clock_timestamp() + interval '3 days' $$",
+  );
+  await cluster.sql(`alter role ${login} set search_path = odd, pg_catalog`);
+}
+
+async function mendClock({ cluster }: FleetStand, login: string): Promise<void> {
+  await cluster.sql(`alter role ${login} reset search_path`);
+  await cluster.sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = $1", [login]);
+}
+
 export const faults: readonly Fault[] = [
   trapped(
     "cut before the commit",
@@ -182,6 +197,32 @@ export const faults: readonly Fault[] = [
       }
       await goesOn(stand);
       await (proven as (() => Promise<void>) | null)?.();
+    },
+  },
+  trapped(
+    "the clock of the database jumps",
+    "before",
+    (stand) => jumpClock(stand, "web1"),
+    async (stand) => {
+      await pause(2_000);
+      await mendClock(stand, "web1");
+    },
+  ),
+  {
+    // Each is within what is let pass, and they are further apart than that.
+    name: "the clocks of two hosts are three minutes apart",
+    async play(stand, step) {
+      const { web1, web2 } = stand;
+      await stand.skew(web1, 90);
+      await stand.skew(web2, -90);
+      try {
+        const proven = await step.provoke(stand, `x${++rounds}`, () => undefined);
+        await proven();
+        for (const host of [web1, web2]) await stand.works(host);
+      } finally {
+        for (const host of [web1, web2]) await stand.skew(host, 0);
+      }
+      await goesOn(stand);
     },
   },
   partition(2),

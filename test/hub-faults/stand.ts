@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { cpSync, mkdirSync } from "node:fs";
+import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { answerJson, consequentialPack } from "../support/consequential.ts";
@@ -13,6 +13,7 @@ import {
   openRun,
   type Plane,
   type Reply,
+  start,
   until,
 } from "../support/home.ts";
 import { makePartition, type Partition } from "../support/partition.ts";
@@ -30,6 +31,8 @@ export interface Host {
   gateway: Gateway;
   agent: Plane;
   run: string;
+  /** Whether its date is set by a file beside its home, through its restarts too. */
+  ownClock: boolean;
 }
 
 /** What an effect came to: `outcome` or the code by which it was refused. */
@@ -54,6 +57,8 @@ export interface FleetStand {
   url(user: string): string;
   restart(host: Host): Promise<void>;
   kill(host: Host): Promise<void>;
+  /** Sets its date so many seconds ahead. */
+  skew(host: Host, seconds: number): Promise<void>;
   change(host: Host, id: string): Promise<Told>;
   /** Opens a session anew, as its agent does when the one before is spent. */
   openSession(host: Host): Promise<void>;
@@ -68,6 +73,18 @@ export interface FleetStand {
   /** Resolves once an effect of this host is taken by the provider and told as done. */
   works(host: Host): Promise<Told>;
   close(): Promise<void>;
+}
+
+const clockOf = ({ folder }: Home): string => `${folder}.clock`;
+
+/** The gateway itself, by a date that is set beside its home. */
+async function startWithClock(home: Home): Promise<Gateway> {
+  const program = join(import.meta.dirname, "..", "support", "clock-gateway.ts");
+  const flags = ["--disable-sigusr1", "--disable-warning=ExperimentalWarning"];
+  const started = start([process.execPath, ...flags, program, home.folder], { env: home.environment() });
+  await until("it serves", () => started.out().startsWith("ready "), 120_000);
+  await home.must(["unlock", "--first"]);
+  return { ...started, pid: Number((await home.status())["pid"]) };
 }
 
 /** A question whose asker was cut off would stand before all that come later. */
@@ -106,7 +123,7 @@ export async function makeFleet(programs: string, more: readonly string[] = []):
     const gateway = await home.up();
     await home.must(["hub", "join", url(name), "--name", name, "--unlock-by-hub"]);
     const agent = openPlane(home.agentSocket);
-    return { name, home, gateway, agent, run: "" };
+    return { name, home, gateway, agent, run: "", ownClock: false };
   };
   const web1 = await begin("web1", first);
   await first.must(["hub", "limit", "things", "--counts", "side_effects", "--pack", "acme", "--a-day", "100000"]);
@@ -173,7 +190,7 @@ export async function makeFleet(programs: string, more: readonly string[] = []):
   const stand: FleetStand = {
     ...{ cluster, way, hosts, web1, web2, provider, url, openSession, opensSessions, change },
     async restart(host) {
-      host.gateway = await host.home.up();
+      host.gateway = host.ownClock ? await startWithClock(host.home) : await host.home.up();
       host.agent.close();
       host.agent = openPlane(host.home.agentSocket);
       await opensSessions(host);
@@ -181,6 +198,13 @@ export async function makeFleet(programs: string, more: readonly string[] = []):
     async kill(host) {
       process.kill(host.gateway.pid, "SIGKILL");
       await host.gateway.exited;
+    },
+    async skew(host, seconds) {
+      writeFileSync(clockOf(host.home), String(seconds));
+      if (host.ownClock) return;
+      host.ownClock = true;
+      await stand.kill(host);
+      await stand.restart(host);
     },
     sent: (id) =>
       provider.received.filter(({ method, url: path }) => method === "POST" && path.endsWith(`/${id}`)).length,
