@@ -15,6 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { watchCost } from "./suite/cost.ts";
 import { fetchPostgres } from "./suite/embedded-postgres.ts";
 import { makeOneFile } from "./suite/one-file.ts";
 import { watchOthers } from "./suite/others.ts";
@@ -36,8 +37,18 @@ const MOST_AGAIN = 8;
 const CROWDED = 0.25;
 /** The dearest first, then what starts real programs and waits for them: begun last, they would keep one core for minutes. */
 const DEAREST = [
-  ...["package-debian.host", "package.host", "dedicated.host", "hub-adopt.host", "hub.host", "ssh-demo.host"],
-  ...["crash-steps", "console", "e2e-restore", "contain-programs", "attack-rollback", "caller-identity"],
+  ...["package-debian.host", "package.host", "dedicated.host", "hub-adopt.host", "suite.host", "hub-documents.host"],
+  ...["hub.host", "hub-fleet.host", "hub-turns.host", "ssh-demo.host"],
+  ...[
+    "crash-steps",
+    "console",
+    "console-work",
+    "console-home",
+    "e2e-restore",
+    "contain-programs",
+    "attack-rollback",
+    "caller-identity",
+  ],
 ].map((name) => `test/${name}.test.ts`);
 const LONG =
   /^(packages\/\w+\/test|test\/(attack|audit|caller|console|contain|crash|demo|e2e|fault|hub|mcp|package|readme|reverse|run|ssh|upgrade|watch))/;
@@ -46,9 +57,11 @@ const PURE = /^(src\/(audit|console|conventions|gateway|hub|kernel|surfaces|vaul
 /** The check runs it. */
 const CHECKED = "test/architecture.test.ts";
 const GIVE_UP_MS = 15_000;
+/** Says at the end what each file cost. */
+const COST = "--cost";
 type Out = "inherit" | number;
 const asRoot = process.getuid?.() === 0;
-const only = process.argv.slice(2);
+const only = process.argv.slice(2).filter((word) => word !== COST);
 
 /** Everything that the run itself writes; gone when it ends, however that is. */
 const folder = mkdtempSync(join(tmpdir(), "gw-suite-"));
@@ -67,6 +80,7 @@ const host = files.filter((file) => file.endsWith(".host.test.ts"));
 if (host.some((file) => file.includes("/hub")) && !existsSync("/usr/lib/postgresql")) fetchPostgres();
 
 const shareOfOthers = watchOthers();
+const costs = process.argv.includes(COST) ? watchCost() : () => "";
 const later = { check: tellLater("check"), pure: tellLater("pure"), host: tellLater("host") };
 const checked =
   only.length > 0 ? Promise.resolve(0) : start(["npm", "run", "--silent", "check"], later.check.place, process.env);
@@ -93,9 +107,11 @@ const rounds = [
 const [others, pure, hosts] = await Promise.all(rounds);
 const check = await checked;
 const share = shareOfOthers();
+const cost = costs();
 for (const { tell } of Object.values(later)) tell();
 const ended = [await runAgain(others, stand), await runAgain(pure, stand), await runAgain(hosts, own)];
 for (const line of ended.flatMap(({ says }) => says)) console.error(line);
+if (cost !== "") console.log(cost);
 if (check !== 0) console.error("\nnpm run check failed: its lines stand above\n");
 process.exit(check === 0 && ended.every(({ status }) => status === 0) ? 0 : 1);
 

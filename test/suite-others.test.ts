@@ -7,7 +7,7 @@ const SELF = 100;
 
 /** A process that leads its own group, unless it says otherwise. */
 function seen(pid: number, parent: number, ticks: number, more: Partial<Seen> = {}): Seen {
-  return { pid, parent, ticks, group: pid, session: pid, startedAt: pid, ...more };
+  return { pid, parent, ticks, group: pid, session: pid, startedAt: pid, waited: 0, ...more };
 }
 
 /** Beside the shell that started this run, whose session it shares. */

@@ -50,8 +50,8 @@ test("in a folder that others cannot enter the suite runs, with and without shar
   const modules = [join(root, "node_modules"), join(clone, "node_modules")] as const;
   if (spawnSync("cp", ["-al", ...modules]).status !== 0) spawnSync("cp", ["-a", ...modules]);
   writeFileSync(join(clone, "test", "probe.test.ts"), PROBE);
-  const run = (env: Readonly<Record<string, string>>) =>
-    spawnSync(process.execPath, ["scripts/test.ts", "test/probe.test.ts"], {
+  const run = (env: Readonly<Record<string, string>>, more: readonly string[] = []) =>
+    spawnSync(process.execPath, ["scripts/test.ts", ...more, "test/probe.test.ts"], {
       cwd: clone,
       encoding: "utf8",
       env: { PATH: process.env["PATH"], TMPDIR: temporary, ...env },
@@ -60,8 +60,12 @@ test("in a folder that others cannot enter the suite runs, with and without shar
   // Compiled once by the runner itself, and then taken from the run that this is part of.
   const { GW_PROGRAM } = process.env;
   const made: Readonly<Record<string, string>> = GW_PROGRAM === undefined ? {} : { GW_TEST_PRODUCT: GW_PROGRAM };
-  const without = run({});
+  const without = run({}, ["--cost"]);
   assert.equal(without.status, 0, without.stdout + without.stderr);
+  // A row for the file: what was spent in all and by each program, and from when to when.
+  const row = /^((?: +[0-9]+\.[0-9])+) {2}test\/probe\.test\.ts$/m.exec(without.stdout);
+  const [total = 0, test = 0, ...rest] = row?.[1]?.trim().split(/ +/).map(Number) ?? [];
+  assert.ok(total >= test && test > 0 && (rest.at(-1) ?? 0) > (rest.at(-2) ?? 0), without.stdout);
   mkdirSync(join(folder, "shared"));
   writeFileSync(join(folder, "shared", "there"), "");
   const failing = run({ ...made, WITH_SHARED: "yes", FAILING: "yes" });

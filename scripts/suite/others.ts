@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 
-const TICKS_PER_S = 100;
+export const TICKS_PER_S = 100;
 const LOOK_MS = 500;
 /** Fields of the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. */
 const BUSY = [0, 1, 2, 5, 6, 7];
@@ -15,6 +15,8 @@ export interface Seen {
   readonly startedAt: number;
   /** User and system time of its own, and of those that it waited for. */
   readonly ticks: number;
+  /** That part of it which is of those that it waited for. */
+  readonly waited: number;
 }
 
 /** The machine at one moment: what it worked since it started, and who is there. */
@@ -94,14 +96,15 @@ function look(): Look | null {
 }
 
 /** None, if it has gone meanwhile. */
-function see(pid: number): readonly Seen[] {
+export function see(pid: number): readonly Seen[] {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "latin1");
     // After its name, which may hold anything: state, parent, group, session; the four times; when it started.
     const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
     const at = (index: number): number => Number(fields[index] ?? 0);
-    const ticks = at(11) + at(12) + at(13) + at(14);
-    return [{ pid, parent: at(1), group: at(2), session: at(3), startedAt: at(19), ticks }];
+    const waited = at(13) + at(14);
+    const ticks = at(11) + at(12) + waited;
+    return [{ pid, parent: at(1), group: at(2), session: at(3), startedAt: at(19), ticks, waited }];
   } catch {
     return [];
   }
