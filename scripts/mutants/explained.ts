@@ -215,18 +215,6 @@ export const explained: readonly Explained[] = [
     says: 'throw new Denied("not_found", "There is no such run for t... → ;',
     why: "whoever is a descendant has an owner that was just looked at; the compiler wants the case",
   },
-  {
-    file: "packages/request/src/json/parse.ts",
-    code: 'const text = buffer.toString(isAscii(buffer) ? "latin1" : "utf8");',
-    says: "isAscii(buffer) → false",
-    why: "ASCII is the same text in both: only the time differs",
-  },
-  {
-    file: "packages/request/src/json/parse.ts",
-    code: "for (let at = start; at - start <= NAME_LENGTH; at++) {",
-    says: "<= → <",
-    why: "a name that is not remembered is read like any text: only the time differs",
-  },
 ];
 
 export function findExplained(change: Change & { readonly file: string }): Explained | undefined {

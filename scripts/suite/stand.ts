@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { chownSync, cpSync, mkdirSync, symlinkSync } from "node:fs";
+import { chmodSync, chownSync, cpSync, mkdirSync, symlinkSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import type { Product } from "./product.ts";
 
@@ -17,12 +17,15 @@ export interface Stand {
 export function ownStand(root: string, product: Product): Stand {
   // What takes long to make is made once for all files that want it.
   const made = join(dirname(dirname(product.program)), "made");
-  mkdirSync(made, { recursive: true });
+  const compiled = join(made, "compiled");
+  mkdirSync(compiled, { recursive: true });
+  // Some of these files run as another user, and Node keeps what is compiled apart for each.
+  chmodSync(compiled, 0o1777);
   const env = {
     GW_PROGRAM: product.program,
     GW_TEST_MADE: made,
     GW_CHECKED_BESIDE: "1",
-    NODE_COMPILE_CACHE: join(made, "compiled"),
+    NODE_COMPILE_CACHE: compiled,
   };
   return { command: [], node: process.execPath, clone: root, env };
 }

@@ -21,6 +21,10 @@ export const GW = process.env["GW_PROGRAM"] ?? join(dirname(dirname(import.meta.
 export const SECRET = "s3cr3t/Token+of~the=Provider-0123456789";
 export const PASSPHRASE = "correct horse battery staple in a test";
 
+/** What the suite's processes compiled before; the launcher gives none to a program that holds keys. */
+const { NODE_COMPILE_CACHE } = process.env;
+const compiled = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
+
 /** Root reads every file and every process, so that a test of a wall would prove nothing. */
 export const asUser =
   process.platform !== "linux"
@@ -311,7 +315,8 @@ export class Home {
     const flags = ["--disable-sigusr1", "--clear-free-memory", "--max-semi-space-size=16"];
     const quiet = "--disable-warning=ExperimentalWarning";
     const command = [process.execPath, ...flags, quiet, programOf(GW, "gateway"), this.folder];
-    const running = start(command, { env: { ...this.environment(), MALLOC_ARENA_MAX: "2" }, as: this.owner });
+    const env = { ...this.environment(), ...compiled, MALLOC_ARENA_MAX: "2" };
+    const running = start(command, { env, as: this.owner });
     await this.#isUp(running, /^ready /m);
     const { pid, trouble } = await this.status();
     const gateway = { ...running, pid: Number(pid) };
