@@ -215,6 +215,42 @@ export const explained: readonly Explained[] = [
     says: 'throw new Denied("not_found", "There is no such run for t... → ;',
     why: "whoever is a descendant has an owner that was just looked at; the compiler wants the case",
   },
+  {
+    file: "packages/request/src/json/parse.ts",
+    code: 'const text = buffer.toString(isAscii(buffer) ? "latin1" : "utf8");',
+    says: "isAscii(buffer) → false",
+    why: "ASCII is the same text in both: only the time differs",
+  },
+  {
+    file: "packages/request/src/json/parse.ts",
+    code: "for (let at = start; at - start <= NAME_LENGTH; at++) {",
+    says: "<= → <",
+    why: "a name that is not remembered is read like any text: only the time differs",
+  },
+  {
+    file: "src/vault/high-water.ts",
+    code: "vault: (one.vault?.generation ?? 0) > (other.vault?.generation ?? 0) ? one.vault : (other.vault ?? one.vault),",
+    says: "0 → 1",
+    why: "the first generation is 1: against none it counts either way",
+  },
+  {
+    file: "src/vault/high-water.ts",
+    code: "policy: (one.policy?.version ?? 0) > (other.policy?.version ?? 0) ? one.policy : (other.policy ?? one.policy),",
+    says: "0 → 1",
+    why: "the first version is 1: against none it counts either way",
+  },
+  {
+    file: "src/vault/high-water.ts",
+    code: "policy: (one.policy?.version ?? 0) > (other.policy?.version ?? 0) ? one.policy : (other.policy ?? one.policy),",
+    says: "> → >=",
+    why: "of one version only one policy is ever obeyed",
+  },
+  {
+    file: "src/conventions/git/push.ts",
+    code: 'if (length <= 4 || at + length > body.byteLength) throw malformed("a line is cut off");',
+    says: "> → >=",
+    why: "a line that ends the body lacks its flush, and is refused for that",
+  },
 ];
 
 export function findExplained(change: Change & { readonly file: string }): Explained | undefined {

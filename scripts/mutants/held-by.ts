@@ -10,6 +10,12 @@ export const heldBy: Readonly<Record<string, readonly string[]>> = {
     "test/audit-vectors.test.ts",
   ],
   "conventions/grant": ["src/surfaces/cli/grant/line.test.ts"],
+  "conventions/upgrade": [
+    "test/upgrade-pairs.test.ts",
+    "test/upgrade-mutations.test.ts",
+    "test/upgrade-draft.test.ts",
+    "test/upgrade-probe.test.ts",
+  ],
   "gateway/approval": [
     "test/gateway-pipeline.test.ts",
     "test/gateway-passkeys.test.ts",

@@ -199,6 +199,9 @@ test("of what was seen the newer counts, whichever of the two it was, and nothin
   const policy = { version: 1, digest: "sha256:1" } as Policy;
   refuses(() => checkHighWater({ vault: null, policy: second }, vault, policy), "policy_rolled_back");
   checkHighWater({ vault: older, policy: first }, vault, policy);
+  // Who has seen none obeys any that is signed; where there is none, nothing is obeyed.
+  checkHighWater(nothing, vault, policy);
+  checkHighWater({ vault: older, policy: second }, vault, null);
   checkHighWater(nothing, vault, null);
 });
 
