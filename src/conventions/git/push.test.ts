@@ -49,11 +49,15 @@ test("a final newline that some clients write is read over", () => {
 
 test("bytes that are not whole lines, a flush and a packfile are no push", () => {
   const first = line(`${A} ${B} refs/heads/main\0 x`);
+  const optioned = `${line(`${A} ${B} refs/heads/main\0 push-options`)}0000`;
+  readPush(Buffer.from(`${optioned}0005a0000`));
   const bad: readonly (string | Buffer)[] = [
     ...["", "0000", "00", "zzzz", "0004", "0003", "000g0000"],
     ...[first, `${first}00`, first.slice(0, -1), `00FF${first.slice(4)}0000`],
     ...[`${line(`${A} ${B} refs/heads/main`)}0000`, `${first}0000KCAP`, `${first}0000PAC`],
-    `${line(`${A} ${B} refs/heads/main\0 push-options`)}0000PACK`,
+    `${optioned}PACK`,
+    `${optioned}00040000`,
+    Buffer.concat([Buffer.from(`${optioned}0005`), Buffer.from([0xff]), Buffer.from("0000")]),
     Buffer.concat([Buffer.from(first), Buffer.from("0005"), Buffer.from([0xff]), Buffer.from("0000")]),
   ];
   for (const one of bad) assert.throws(() => readPush(Buffer.from(one as string)), malformed, JSON.stringify(one));

@@ -64,9 +64,8 @@ export function writePush({ updates, capabilities, options, packfile }: Push): B
 }
 
 function readUpdate(text: string): RefUpdate {
-  const [, old, next, ref] = COMMAND.exec(text.replace(/\n$/, "")) ?? [];
-  if (old === undefined || next === undefined || ref === undefined || old.length !== next.length)
-    throw malformed("a line is not OLD NEW REF");
+  const [, old = "", next = "", ref = ""] = COMMAND.exec(text.replace(/\n$/, "")) ?? [];
+  if (ref === "" || old.length !== next.length) throw malformed("a line is not OLD NEW REF");
   if (ref.includes("..") || ref.includes("//") || ref.endsWith("/") || ref.endsWith(".") || ref.endsWith(".lock"))
     throw malformed("a ref has a name that git does not take");
   return { ref, old, new: next };

@@ -2,26 +2,17 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Card } from "../approval/card.ts";
 import { reasonOf } from "../approval/reason.ts";
+import { call, cardOf } from "../approval/testing/card.ts";
 import { proposeGrant } from "./propose.ts";
 
 const IMAGE = `sha256:${"ab".repeat(32)}`;
 
-const card = {
-  approval_id: "apr_01m7gwx0168jedv0mkrybqr3k2",
+const card = cardOf("apr_01m7gwx0168jedv0mkrybqr3k2", {
   asks: "call",
   created_at: "2026-11-18T10:00:00.000Z",
-  mode: "guard-rail",
   caller: { process: { uid: 1000 }, cdhash: IMAGE },
-  context: { interpreter: null, unowned_mappings: [], namespaces: "own" },
-  call: {
-    action: "demo.thing_of.make",
-    effect: "write",
-    credential: "demo",
-    maximum_cents: null,
-    because: [],
-    arguments: {},
-  },
-} as unknown as Card;
+  call: { ...call, action: "demo.thing_of.make", credential: "demo", maximum_cents: null, because: [], arguments: {} },
+});
 
 const withCall = (change: object): Card => ({ ...card, call: { ...card.call, ...change } as Card["call"] });
 const withContext = (change: object, mode: Card["mode"] = "guard-rail"): Card => ({

@@ -17,6 +17,13 @@ export type Match =
   | { readonly kind: "hit"; readonly found: FoundAction; readonly rank: number }
   | { readonly kind: "miss"; readonly why: string; readonly depth: number };
 
+/** An action whose method and path shape are the request's, and what its path says. */
+export interface Candidate {
+  readonly pack: Pack;
+  readonly action: HttpAction;
+  readonly params: ReadonlyMap<string, readonly string[]>;
+}
+
 type Input = Record<string, JsonValue>;
 
 /** How far an action came before it did not fit. */
@@ -30,17 +37,10 @@ class Unfit extends Error {
   }
 }
 
-/** Holds one action against a request whose method and path shape are its own. */
-export function matchAction(
-  pack: Pack,
-  action: HttpAction,
-  params: ReadonlyMap<string, readonly string[]>,
-  target: RequestTarget,
-  head: Head,
-  request: PlainRequest,
-): Match {
+/** Holds one action against a request. */
+export function matchAction(one: Candidate, target: RequestTarget, head: Head, request: PlainRequest): Match {
   try {
-    return hold(pack, action, params, target, head, request);
+    return hold(one, target, head, request);
   } catch (error) {
     if (error instanceof Unfit) return { kind: "miss", why: error.message, depth: REACHED[error.at] };
     if (error instanceof Denied) return { kind: "miss", why: wordsOf(error), depth: REACHED.whole };
@@ -48,14 +48,7 @@ export function matchAction(
   }
 }
 
-function hold(
-  pack: Pack,
-  action: HttpAction,
-  params: ReadonlyMap<string, readonly string[]>,
-  target: RequestTarget,
-  head: Head,
-  request: PlainRequest,
-): Match {
+function hold({ pack, action, params }: Candidate, target: RequestTarget, head: Head, request: PlainRequest): Match {
   if (action.plan !== null || action.rollback !== null)
     throw new Unfit("path", "it carries out what was planned before, which a plain request cannot name; use gw plan");
   const input: Input = {};

@@ -4,15 +4,9 @@ import type { HttpAction, Pack } from "../action/pack.ts";
 import type { PathTemplate } from "../url/template.ts";
 import { mayBeDocument } from "./document.ts";
 import { type Head, readHead } from "./head.ts";
-import { type Match, matchAction } from "./match.ts";
+import { type Candidate, type Match, matchAction } from "./match.ts";
 import { nearestByPath } from "./nearest.ts";
 import type { Miss, NoAction, PlainRequest, Reversed } from "./plain.ts";
-
-interface Candidate {
-  readonly pack: Pack;
-  readonly action: HttpAction;
-  readonly params: ReadonlyMap<string, readonly string[]>;
-}
 
 /** The one action of these packs that says this request, with what it is told; or why there is none. */
 export function reverse(packs: readonly Pack[], request: PlainRequest, placeholder: string): Reversed {
@@ -45,7 +39,7 @@ function find(packs: readonly Pack[], request: PlainRequest, placeholder: string
     return refused("request_not_in_packs", "no action says this request", missOf(other, why, 1));
   }
   return choose(withItsDocument(sameMethod, request), (one) =>
-    matchAction(one.pack, one.action, one.params, target, heads.get(one.pack) as Head, request),
+    matchAction(one, target, heads.get(one.pack) as Head, request),
   );
 }
 

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { readPack } from "../../../conventions/action/read.ts";
-import type { Card } from "../../../conventions/approval/card.ts";
+import type { Card, CardCall } from "../../../conventions/approval/card.ts";
 import { reasonOf } from "../../../conventions/approval/reason.ts";
+import { call as madeCall, cardOf as madeCard } from "../../../conventions/approval/testing/card.ts";
 import { coverCall } from "../../../conventions/grant/cover.ts";
 import { proposeGrant } from "../../../conventions/grant/propose.ts";
 import { Denied } from "../../../kernel/failure.ts";
@@ -30,22 +31,18 @@ actions:
 );
 const actions = [...(pack?.actions.values() ?? [])];
 
-type Called = { arguments: JsonObject; because?: readonly string[]; maximum_cents?: number | null };
+const call: CardCall = {
+  ...madeCall,
+  ...{ action: "demo.thing.make", effect: "write", credential: "demo-token", maximum_cents: 25, because: [] },
+};
 
-/** As much of a card as a grant can be taken from; what a gateway writes is in test/e2e-grants.test.ts. */
-function cardOf(call: Called | null, change: Partial<Card> = {}): Card {
-  const rest = { action: "demo.thing.make", effect: "write", credential: "demo-token", maximum_cents: 25, because: [] };
-  return {
-    approval_id: "apr_01m7gwx0168jedv0mkrybqr3k2",
-    asks: "call",
-    created_at: "2026-11-18T10:00:00.000Z",
-    mode: "guard-rail",
+/** A card of a call, as a grant can be taken from it; what a gateway writes is in test/e2e-grants.test.ts. */
+const cardOf = (change: Partial<CardCall>): Card =>
+  madeCard("apr_01m7gwx0168jedv0mkrybqr3k2", {
+    ...{ asks: "call", created_at: "2026-11-18T10:00:00.000Z" },
     caller: { process: { uid: 1000 }, cdhash: IMAGE },
-    context: { interpreter: null, unowned_mappings: [], namespaces: "own" },
-    call: call === null ? null : { ...rest, ...call },
-    ...change,
-  } as unknown as Card;
-}
+    call: { ...call, ...change },
+  });
 
 function grantFrom(card: Card) {
   const proposal = proposeGrant(card);
@@ -116,25 +113,6 @@ test("a line that could not be signed is refused while it is written", () => {
     "--until 2027-01-31 'x",
   ])
     assert.throws(() => readGrantLine(`${line} ${rest}`), { code: "grant_invalid" }, rest);
-});
-
-test("where no grant could cover it, the reason is told", () => {
-  const input = { arguments: { name: "a", count: 1, loud: true } };
-  const interpreter = { interpreter: { name: "node", script: "x.js" }, unowned_mappings: [], namespaces: "own" };
-  const cases: readonly (readonly [Card, RegExp])[] = [
-    [cardOf(null), /no call/],
-    [cardOf(input, { context: interpreter }), /node runs any script/],
-    [cardOf(input, { context: { ...interpreter, interpreter: null, unowned_mappings: ["/tmp/x.so"] } }), /vouches/],
-    [cardOf(input, { context: { ...interpreter, interpreter: null, namespaces: "other" } }), /namespace/],
-    [cardOf(input, { ticket_needed: { operation: "x", target: "y" } as never }), /ticket/],
-    [cardOf({ ...input, because: ["the last attempt is open"] }), /no grant covers this: the last attempt is open/],
-  ];
-  for (const [card, why] of cases) {
-    const proposal = proposeGrant(card);
-    assert.match(proposal.kind === "none" ? proposal.why : "", why);
-  }
-  const dedicated = proposeGrant(cardOf(input, { context: interpreter, mode: "dedicated" }));
-  assert.ok(dedicated.kind === "words" && dedicated.words.includes("uid:1000"));
 });
 
 test("a line that is no grant is refused whole", () => {
