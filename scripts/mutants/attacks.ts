@@ -246,7 +246,7 @@ export const attacks: readonly Mutant[] = [
   {
     rule: "hub: a side effect leaves once its intent is on the hub, where that is signed",
     file: "src/gateway/attempt/send.ts",
-    text: "      await core.ports.hub.beforeSend(receipt);\n",
+    text: "      await core.ports.hub.beforeSend(receipt, attemptId);\n",
     becomes: "",
     tests: ["test/hub-gate.host.test.ts"],
     title: "a side effect whose intent cannot be put on the hub does not leave",
