@@ -5,8 +5,8 @@ import type { OutputKeeper } from "./output.ts";
 
 /**
  * The place of large output in the room that all answers share. While there is none the pipe is not read, and not for long:
- * a receiver ends when nobody reads its last frame, and what happened would be unknown for want of room. What has no
- * place by then is cut.
+ * a receiver ends when nobody reads its last frame, and what happened would be unknown for want of room. So it would where the
+ * send's own time passed meanwhile, so half of what is left of that is the most. What has no place by then is cut.
  */
 export interface OutputPlace {
   /** After each piece of output. */
@@ -20,7 +20,11 @@ interface Pipe {
   resume(): unknown;
 }
 
-export function createOutputPlace({ room, holder }: Pick<SendLimits, "room" | "holder">, sleep: Sleep): OutputPlace {
+export function createOutputPlace(
+  { room, holder, timeoutMs }: Pick<SendLimits, "room" | "holder" | "timeoutMs">,
+  sleep: Sleep,
+  elapsedMs: () => number,
+): OutputPlace {
   const done = new Waker();
   let took = false;
   let waits = false;
@@ -34,7 +38,8 @@ export function createOutputPlace({ room, holder }: Pick<SendLimits, "room" | "h
     });
     if (!waits) return;
     pipe.pause();
-    void sleep.sleep(defaults.sshRoomWaitMs, done).then(() => {
+    const waitMs = Math.max(0, Math.min(defaults.sshRoomWaitMs, (timeoutMs - elapsedMs()) / 2));
+    void sleep.sleep(waitMs, done).then(() => {
       if (waits) keeper.close();
       if (waits) room.leave(holder);
       pipe.resume();

@@ -42,7 +42,7 @@ export function createSshTransport(options: SshTransportOptions): SshTransport {
       if (typeof session === "string") return notTried("helper_failed", session, elapsedMs());
       const recordingBytes = request.recording === "on" && options.recorder !== null ? options.recordingBytes : 0;
       const keeper = createOutputKeeper({ bodyBytes: limits.responseBytes, recordingBytes }, elapsedMs);
-      const place = createOutputPlace(limits, options.sleep);
+      const place = createOutputPlace(limits, options.sleep, elapsedMs);
       let answerBytes = 0;
       try {
         const seen = await exchange(options, session, request, limits, keeper, place);
