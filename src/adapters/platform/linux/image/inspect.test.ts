@@ -111,3 +111,22 @@ test("a thread that has answered is asked the next question too", { skip }, asyn
   assert.deepEqual(await started(["/nowhere/x.so"]), first);
   closeSync(fd);
 });
+
+test("a file that cannot be read takes its thread with it and nobody's turn: those who come after are answered", {
+  skip,
+}, async () => {
+  const inspector = createImageInspector(() => nothing);
+  const broken = openSync(folder, "r");
+  const path = join(folder, "sound");
+  writeFileSync(path, "image");
+  const sound = openSync(path, "r");
+  const look = (fd: number, name: string) => inspector.inspect({ fd, path: name, mappings: [] });
+  // A thread that waits for its next question, then more that fail than may be at work.
+  assert.equal((await look(sound, "/first")).digests.bytes, 5);
+  const failed = ["/a", "/b", "/c", "/d", "/e", "/f"].map((name) => look(broken, name));
+  const beside = look(sound, "/beside");
+  for (const result of await Promise.allSettled(failed)) assert.equal(result.status, "rejected");
+  assert.equal((await beside).digests.bytes, 5);
+  assert.equal((await look(sound, "/after")).digests.bytes, 5);
+  for (const fd of [broken, sound]) closeSync(fd);
+});
