@@ -156,6 +156,7 @@ describe("gw console --listen", able, () => {
       "/api/passkeys/begin",
       "/api/passkeys/finish",
       "/api/operations/opn_1/cancel",
+      "/api/operations/opn_1/resume",
     ]) {
       assert.equal((await knock("POST", path, { secret: "whatever" }, key)).code, "console_only_here", path);
     }

@@ -166,8 +166,14 @@ real(
     const digest = body.replaceAll(before.card_digest, later.card_digest);
     assert.equal(await answerTo("hst_moved", digest), "signature_invalid");
     assert.equal(await answerTo("hst_longer", body.replace('"seconds":300', '"seconds":36000')), "value_not_allowed");
+    const [extended, ...more] = await web2.events("card_extended");
+    assert.deepEqual(
+      [extended?.["approval_id"], extended?.["seconds"], extended?.["signature"], more],
+      [before.approval_id, 300, JSON.parse(body).signature, []],
+    );
 
     await press(sight, /Approve and grant/);
+    await says(sight, /the user of that number on each host/);
     await clean(sight, "hub-grant");
     await sight.page.getByRole("button", { name: "Sign the grant and approve" }).click();
     await prove(sight, desk);

@@ -119,17 +119,17 @@ const BY_HUB: ReadonlySet<string> = new Set([
 ]);
 
 /** What does the same, by what was asked about. */
-const INSTEAD: Readonly<Record<string, string>> = {
-  packs: "gw pack list, gw pack trust",
-  credentials: "gw credential list, gw credential add",
-  recordings: "gw activity show ID --recording",
-  passkeys: "gw passkey list, gw console",
-  log: "gw audit checkpoint",
-  policy: "gw policy show, gw policy set; for grants gw grant list --hub URL, gw grant remove NAME --hub URL",
-};
+const INSTEAD: ReadonlyMap<string, string> = new Map([
+  ["packs", "gw pack list, gw pack trust"],
+  ["credentials", "gw credential list, gw credential add"],
+  ["recordings", "gw activity show ID --recording"],
+  ["passkeys", "gw passkey list, gw console"],
+  ["log", "gw audit checkpoint"],
+  ["policy", "gw policy show, gw policy set; for grants gw grant list --hub URL, gw grant remove NAME --hub URL"],
+]);
 
 function notByHub(noun = ""): Denied {
-  const instead = INSTEAD[noun] ?? "gw console";
+  const instead = INSTEAD.get(noun) ?? "gw console";
   return new Denied(
     "console_not_by_hub",
     `By way of a hub you look, decide, sign the grant beside a card, end sessions and see to operations. This is done on a host of the vault: ${instead}. Nothing was done.`,

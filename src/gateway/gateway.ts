@@ -245,10 +245,11 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     },
     extend: async (signed) => {
       const { vaultId, keys } = around.operators();
-      const { approval_id: id, card_digest, seconds } = verifyStatement(signed, vaultId, keys).statement;
+      const verified = verifyStatement(signed, vaultId, keys);
+      const { approval_id: id, card_digest, seconds } = verified.statement;
       if (desk.find(id)?.cardDigest !== card_digest)
         throw new Denied("card_mismatch", "This was signed for another card, or for an earlier state of this one.");
-      return desk.extend(id, seconds * 1000);
+      return desk.extend(id, seconds * 1000, verified);
     },
     callbacks: createCallbacks(core, memory, observer),
     probes,

@@ -118,7 +118,7 @@ export function startState(parts: StateParts): StateKeeper {
   function settle(word: Spoken): void {
     keepWord(said, word);
     [at, doubt, trouble] = [{ term: word.term, tick: word.tick }, null, null];
-    // Not waited for: whoever is told here writes down next what they are about to send, in the same transaction or a later one.
+    // Not waited for: a power cut right here may lose it, and then it is the word before that a hub must not go behind.
     void parts.remember(at);
     for (const { tell } of word.waiting) tell(null);
   }

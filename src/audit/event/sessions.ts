@@ -120,6 +120,14 @@ export const sessionEvents = {
   approval_given: decision,
   approval_approved: decision,
   approval_denied: { ...decision, reason: claim.text },
+  /** An operator gave it more time from another machine; the statement is as it was signed. The next card follows. */
+  card_extended: {
+    ...approval,
+    seconds: open.integer,
+    operator: person.text,
+    statement: person.text,
+    signature: open.text,
+  },
   approval_expired: approval,
   approval_withdrawn: { ...approval, reason: open.text },
   decision_refused: { approval_id: optional(open.text), code: open.text, operator_key_id: optional(open.text) },

@@ -132,8 +132,8 @@ export function Decide({
     granted === null ? null : (
       <p class="given">
         Signed: <b>{showIdentifier(granted.name)}</b> lets such calls pass without a card, from now on
-        {granted.behind.length === 0 ? "" : `, and on ${granted.behind.map(showIdentifier).join(", ")} once it follows`}
-        . See {me.hub ? <code>gw grant list --hub {me.hub_url}</code> : <a href="#/grants">Grants</a>}.
+        {granted.behind.length === 0 ? "" : `; not taken yet by ${granted.behind.map(showIdentifier).join(", ")}`}. See{" "}
+        {me.hub ? <code>gw grant list --hub {me.hub_url}</code> : <a href="#/grants">Grants</a>}.
       </p>
     );
   if (!isOpen(row))
@@ -228,6 +228,7 @@ export function Decide({
       {asking?.kind === "grant" && (
         <GrantDialog
           line={asking.line}
+          hub={me.hub}
           onGrant={(line) => void grantAndApprove(line)}
           onClose={() => setAsking(null)}
         />

@@ -4,6 +4,8 @@ import { Answers, Dialog } from "./parts.tsx";
 /** The narrowest grant that would have answered the card, to be edited before it is signed. */
 export function GrantDialog(props: {
   readonly line: string;
+  /** It is for every gateway of the vault then. */
+  readonly hub: boolean;
   readonly onGrant: (line: string) => void;
   readonly onClose: () => void;
 }) {
@@ -27,6 +29,11 @@ export function GrantDialog(props: {
             onInput={({ currentTarget }) => setLine(currentTarget.value)}
           />
         </label>
+        {props.hub && (
+          <p class="muted">
+            It is signed for every gateway of the vault. A number after uid: means the user of that number on each host.
+          </p>
+        )}
         <Answers verb="Sign the grant and approve" onClose={props.onClose} />
       </form>
     </Dialog>

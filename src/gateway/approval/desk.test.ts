@@ -5,9 +5,11 @@ import type { NewEvent } from "../../audit/event.ts";
 import type { Card } from "../../conventions/approval/card.ts";
 import {
   type DecisionStatement,
+  type ExtensionStatement,
   type GivenDecision,
   signStatement,
   statementBytes,
+  verifyStatement,
 } from "../../conventions/approval/decision.ts";
 import { challengeFor } from "../../conventions/passkey/assertion.ts";
 import type { EnrolledPasskey } from "../../conventions/passkey/passkey.ts";
@@ -274,6 +276,35 @@ test("more time makes another card, up to what the run has left; a yes to the on
   const waiting = desk.ask(question());
   const waits = await desk.extend(waiting.approvalId, 5);
   assert.deepEqual([waits.card, told.at(-1)], [null, waits]);
+});
+
+test("a question whose time is over gets no more, also before anybody has looked", async () => {
+  const { desk, setTimeOnly, types } = stand();
+  const { approvalId } = desk.ask(question());
+  setTimeOnly(defaults.approvalWaitMs);
+  await assert.rejects(desk.extend(approvalId, 3_600_000), denies("approval_not_pending"));
+  assert.equal(desk.find(approvalId)?.expiresBootMs, 1_000 + defaults.approvalWaitMs);
+  assert.deepEqual(types(), ["content_kept", "approval_requested"]);
+});
+
+test("more time that was signed on another machine is in the log as it was signed, with the card that comes of it", async () => {
+  const { desk, recorded } = stand();
+  const { approvalId } = desk.ask(question());
+  const before = desk.find(approvalId);
+  const [ada] = people;
+  assert.ok(ada !== undefined);
+  const statement: ExtensionStatement = {
+    ...{ format: "gw.extension/v1", vault_id: VAULT, approval_id: approvalId, card_digest: before?.cardDigest ?? "" },
+    ...{ seconds: 20, operator: "ada", operator_key_id: ada.keyId, decided_at: "2030-01-01T00:00:00.000Z" },
+  };
+  const signed = signStatement(statement, { sign: (bytes) => sign(null, bytes, ada.privateKey) });
+  const longer = await desk.extend(approvalId, 20_000, verifyStatement(signed, VAULT, people));
+  const [extended, , requested] = recorded.at(-1)?.events ?? [];
+  assert.deepEqual(
+    ["event_type", "approval_id", "seconds", "operator", "statement", "signature"].map((name) => extended?.[name]),
+    ["card_extended", approvalId, 20, "ada", statementBytes(statement).toString("utf8"), signed.signature],
+  );
+  assert.equal(requested?.["card_digest"], longer.cardDigest);
 });
 
 test("a larger question takes an undecided one's place, and whoever waited for that gets the new answer", async () => {

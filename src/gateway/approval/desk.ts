@@ -2,6 +2,7 @@ import type { NewEvent } from "../../audit/event.ts";
 import { digestCard } from "../../conventions/approval/card.ts";
 import {
   type DecisionStatement,
+  type ExtensionStatement,
   type GivenDecision,
   type OperatorKey,
   requireSameCard,
@@ -22,7 +23,7 @@ import { createEnvelope } from "../record/record.ts";
 import { bytesOf, payerOf } from "../record/written.ts";
 import { acceptWith, createAnswer, notPending, refusal, undecided } from "./answer.ts";
 import { createHands, demandOf, passkeyNeeded, requireOther } from "./demand.ts";
-import { clearHand, decisionEvent, links, requestedEvents, statementEvents } from "./events.ts";
+import { clearHand, decisionEvent, extendedEvent, links, requestedEvents, statementEvents } from "./events.ts";
 import { createLine, type Entry } from "./line.ts";
 import type { Approval, Ask, Question } from "./question.ts";
 
@@ -39,8 +40,8 @@ export interface Desk {
   supersede(approvalId: ApprovalId, question: Question): Ask | null;
   /** An approval, a denial, or the first yes of two. */
   decide(given: GivenDecision): Promise<Approval>;
-  /** Gives a pending question more time, up to what its run has left. */
-  extend(approvalId: string, ms: number): Promise<Approval>;
+  /** Gives a pending question more time, up to what its run has left; the log names whoever signed that on another machine. */
+  extend(approvalId: string, ms: number, by?: Verified<ExtensionStatement>): Promise<Approval>;
   withdraw(reason: string, which: (approval: Approval) => boolean): Promise<void>;
   list(): readonly Approval[];
   find(approvalId: string): Approval | undefined;
@@ -82,10 +83,10 @@ export function createDesk(ports: DeskPorts): Desk {
   }
 
   function moveLine(): void {
-    for (const entry of line.next()) show(entry);
+    for (const entry of line.next()) void show(entry);
   }
 
-  function show(entry: Entry): void {
+  function show(entry: Entry, said: readonly NewEvent[] = []): Promise<void> {
     const { approval, question } = entry;
     const wallMs = clock.wallMs();
     const expiresAt = isoTime(wallMs + Math.max(0, approval.expiresBootMs - clock.bootMs()));
@@ -97,7 +98,9 @@ export function createDesk(ports: DeskPorts): Desk {
     // Any other card is of a session that a person let begin.
     if (question.mode === "session" || question.mode === "join")
       ports.volume.charge(payerOf(question.uid), bytesOf(events));
-    void ports.record("approval.requested", events).catch(() => undefined);
+    const recorded = ports.record("approval.requested", [...said, ...events]);
+    recorded.catch(() => undefined);
+    return recorded;
   }
 
   function announce(approval: Approval): void {
@@ -264,15 +267,15 @@ export function createDesk(ports: DeskPorts): Desk {
       }
     },
 
-    async extend(approvalId, ms) {
+    async extend(approvalId, ms, by) {
       const entry = line.of(approvalId);
-      if (entry === undefined) throw notPending();
-      const { deadlineBootMs } = entry.question;
-      const expiresBootMs = Math.min(deadlineBootMs, entry.approval.expiresBootMs + ms);
+      // One whose time is over stays over, also before anybody has looked.
+      if (entry === undefined || entry.approval.expiresBootMs <= clock.bootMs()) throw notPending();
+      const expiresBootMs = Math.min(entry.question.deadlineBootMs, entry.approval.expiresBootMs + ms);
       entry.approval = { ...entry.approval, expiresBootMs };
       // The card says when it expires, so that more time makes it another card: a signature for the old one no longer fits.
-      if (entry.approval.card !== null) show(entry);
-      else announce(entry.approval);
+      if (entry.approval.card === null) announce(entry.approval);
+      else await show(entry, by === undefined ? [] : [extendedEvent(envelope, entry.approval, by)]);
       return entry.approval;
     },
 

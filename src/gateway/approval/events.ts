@@ -1,7 +1,12 @@
 import type { KeyObject } from "node:crypto";
 import type { NewEvent } from "../../audit/event.ts";
 import { rawPublicOf } from "../../audit/keys/raw.ts";
-import { type GivenDecision, statementBytes } from "../../conventions/approval/decision.ts";
+import {
+  type ExtensionStatement,
+  type GivenDecision,
+  statementBytes,
+  type Verified,
+} from "../../conventions/approval/decision.ts";
 import { assertionRecord } from "../../conventions/passkey/assertion.ts";
 import { type EnrolledPasskey, passkeyRecord } from "../../conventions/passkey/passkey.ts";
 import { canonicalJson, digestText } from "../../kernel/canonical-json.ts";
@@ -81,6 +86,22 @@ export function decisionEvent<Type extends "approval_given" | "approval_approved
     head_link: statement.log_head.link,
     statement_digest: statementDigest(statement),
     ...(hand === null ? {} : { assertion_digest: digestText(hand) }),
+  } as const;
+}
+
+/** More time for a card, as it was signed on another machine. */
+export function extendedEvent(
+  envelope: Envelope,
+  approval: Approval,
+  { statement, signature }: Verified<ExtensionStatement>,
+) {
+  return {
+    ...envelope("card_extended"),
+    ...links(approval),
+    seconds: statement.seconds,
+    operator: statement.operator,
+    statement: statementBytes(statement).toString("utf8"),
+    signature,
   } as const;
 }
 
