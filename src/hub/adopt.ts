@@ -225,7 +225,10 @@ async function look(
   const [head] = await connection.ask<HeadRow>(LOOK, [gateway, term]);
   const speaker = head === undefined ? undefined : speakerOf(head, by.hubId, by.operators());
   if (head === undefined || speaker?.vaultId !== by.vaultId)
-    throw new Denied("not_found", `No gateway ${gateway} of this vault is on the hub. Nothing was taken over.`);
+    throw new Denied(
+      "not_found",
+      `No gateway ${gateway} of this vault is on the hub. Nothing was taken over. Who is there: gw status --hub URL`,
+    );
   return { head, speaker };
 }
 
@@ -256,7 +259,10 @@ async function readRows(
 }
 
 function alive(gateway: string): Denied {
-  return new Denied("hub_gateway_alive", `${gateway} still speaks on the hub. Nothing was taken over.`);
+  return new Denied(
+    "hub_gateway_alive",
+    `${gateway} still speaks on the hub. Nothing was taken over. Stop it, or wait until gw status calls it silent.`,
+  );
 }
 
 function tampered(gateway: string): Denied {

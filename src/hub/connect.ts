@@ -39,7 +39,10 @@ export async function connectHub(login: HubLogin, expected: string | null): Prom
     if (hub === null)
       throw new Denied("hub_unknown", "There is no hub in this database. Its owner makes one: gw hub init URL");
     if (expected !== null && hub.hubId !== expected) {
-      throw new Denied("hub_unknown", `This database holds hub ${hub.hubId}, and this gateway joined ${expected}.`);
+      throw new Denied(
+        "hub_unknown",
+        `This database holds hub ${hub.hubId}, and this gateway joined ${expected}. Nothing goes there. Look where the address leads by now, and what became of the database.`,
+      );
     }
     return { ...connection, hubId: hub.hubId };
   } catch (error) {
@@ -224,9 +227,26 @@ function refusalOf(error: unknown): Denied {
   if (error instanceof Denied) return error;
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const message = (error instanceof Error ? error.message : String(error)).slice(0, 300);
-  if (["3D000", "42P01", "3F000"].includes(code)) return new Denied("hub_unknown", `The database says: ${message}.`);
+  if (code === "3D000")
+    return new Denied(
+      "hub_unknown",
+      `The database server says: ${message}. Make that database, or correct the address.`,
+    );
+  if (["42P01", "3F000"].includes(code))
+    return new Denied("hub_unknown", `This database holds no hub: ${message}. Its owner makes one: gw hub init URL.`);
   if (code === "23505") return new Denied("hub_forked", `Somebody wrote there already: ${message}.`);
-  if (["22", "23", "28", "42"].includes(code.slice(0, 2)) && code.length === 5)
+  if (code.startsWith("28") && code.length === 5)
+    return new Denied("hub_refused", `The database refuses this login: ${message}. Check user and password.`);
+  if (code === "42501") return new Denied("hub_refused", `The database refuses: ${message}. ${ROLES}`);
+  if (["22", "23", "42"].includes(code.slice(0, 2)) && code.length === 5)
     return new Denied("hub_refused", `The database refuses: ${message}.`);
+  if (/CERT|ISSUER|VERIFY_LEAF/.test(code))
+    return new Denied(
+      "hub_unreachable",
+      `The database's certificate is not trusted for its name: ${message}. ${TRUST}`,
+    );
   return new Denied("hub_unreachable", `The hub's database does not answer: ${message || code || "no reason given"}.`);
 }
+
+const ROLES = "A gateway's login has to be a member of gw_gateway, an operator's of gw_operator.";
+const TRUST = "Name the authority that vouches for it with --hub-ca FILE, and the host as the certificate does.";

@@ -263,7 +263,11 @@ export async function revokeSession(
 ): Promise<void> {
   const session = core.book.session(statement.session_id as SessionId);
   const run = session === undefined ? undefined : core.book.run(session.runId);
-  if (session === undefined || run === undefined) throw new Denied("not_found", "There is no such session.");
+  if (session === undefined || run === undefined)
+    throw new Denied(
+      "not_found",
+      "No session has this id since the gateway started, which ended all before. See: gw sessions",
+    );
   if (!mayContinue(session)) return;
   await core.ledger.record("session.revoked", [
     {

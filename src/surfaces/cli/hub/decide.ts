@@ -56,7 +56,7 @@ export function runHubDecide(
     if (found === undefined) {
       throw new Denied(
         "not_found",
-        `${showIdentifier(id)} does not wait on this hub, or not for you. Nothing was signed.`,
+        `${showIdentifier(id)} does not wait on this hub, or not for you: it was decided, expired, or its gateway has not shown it. Nothing was signed. What waits: gw approvals --hub URL; what was decided: gw sessions --hub URL`,
       );
     }
     const { approval, speaker, log } = found;

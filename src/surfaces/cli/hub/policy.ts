@@ -54,7 +54,7 @@ export async function readPolicyOnHub(
   if (names.length === 0)
     throw new Denied(
       "not_found",
-      "No gateway of this vault is on this hub. Nothing was read there, and nothing signed.",
+      "No gateway of this vault is on this hub. Nothing was read there, and nothing signed. Check that the address is that of its hub, and that vault.json in this home is that of its gateways.",
     );
   const policy = await newest();
   await requireNewest();

@@ -59,7 +59,11 @@ export async function sayEach(
   enough: (answered: readonly Answered[]) => boolean = () => false,
 ): Promise<readonly Answered[]> {
   const asked = said.map((one) => ({ ...one, id: `hst_${random.bytes(16).toString("hex")}` }));
-  if (asked.length === 0) throw new Denied("not_found", "No gateway of this vault is on this hub. Nothing was sent.");
+  if (asked.length === 0)
+    throw new Denied(
+      "not_found",
+      "No gateway of this vault is on this hub. Nothing was sent. Check that the address is that of its hub, and that vault.json in this home is that of its gateways.",
+    );
   let looked = new AbortController();
   // A live screen says many things over one connection.
   const unhear = await connection.listen(() => looked.abort());

@@ -200,7 +200,10 @@ function noState(): never {
 }
 
 function over(): never {
-  throw new Denied("not_found", "This question does not wait on the hub any more, or asks something else by now.");
+  throw new Denied(
+    "not_found",
+    "This question does not wait on the hub any more, or asks something else by now. Nothing was signed. See what waits, and gw activity --hub URL for what came of it.",
+  );
 }
 
 function shownOn({ speaker, approval }: FoundCard): ApprovalView {

@@ -91,7 +91,7 @@ export function sessionLines(
   const room = rows - 1;
   const first = Math.max(0, Math.min(sessions.length - room, at - Math.floor(room / 2)));
   return [
-    { text: `Sessions of this gateway process: ${live} live, ${sessions.length - live} ended`, style: "strong" },
+    { text: `Sessions: ${live} live, ${sessions.length - live} ended; older ones: gw sessions`, style: "strong" },
     ...sessions.slice(first, first + room).map(({ id, text }) => ({
       text: `${id === selected ? ">" : " "} ${text}`,
       style: id === selected ? ("chosen" as const) : ("plain" as const),

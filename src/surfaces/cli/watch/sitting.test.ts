@@ -156,7 +156,7 @@ test("sessions, more time, a new size, a redraw and waking up reach the screen",
   assert.match(sat.text(), /now has 900 s/);
   sat.type("s");
   await sat.time.pass(200);
-  assert.match(sat.text(), /Sessions of this gateway process: 1 live/);
+  assert.match(sat.text(), /Sessions: 1 live/);
   sat.type("r\r");
   await sat.time.pass(200);
   assert.match(sat.text(), /session ses_1 was revoked/);

@@ -81,6 +81,14 @@ test("right-to-left letters are pointed out by a row of ours", () => {
   assert.ok(cardArea(table).some((row) => row.startsWith("|! right-to-left")));
 });
 
+test("on the narrowest screen the keys of a card end with how to get help and how to leave", () => {
+  const table = sitConnected({ columns: 80, rows: 24 });
+  table.tell({ kind: "approval", view: viewOf("apr_1") });
+  table.wait(defaults.cardSteadyMs);
+  table.type("enter");
+  assert.match(textOf(table).at(-1) ?? "", /a approve.*[?] help {2}q quit/);
+});
+
 test("prompts, lists and messages each have their words", () => {
   const table = sitConnected({ rows: 80 });
   table.tell({ kind: "approval", view: viewOf("apr_1") });

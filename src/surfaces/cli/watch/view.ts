@@ -205,7 +205,8 @@ function keysOf(state: WatchState): string {
   const item = selectedItem(state);
   if (item === undefined) return "o operations  s sessions  ? help  q quit";
   const first = isReadToEnd(item) ? "a approve  g grant  n narrow" : "Enter read on";
-  return `${first}  d deny  v evidence  e +5 min  o operations  s sessions  ? help  q quit`;
+  // The narrowest screen cuts the end off: how to leave, and where the rest is told, stands before that.
+  return `${first}  d deny  v evidence  e +5 min  ? help  q quit  o operations  s sessions`;
 }
 
 /** Exactly `rows` lines, each clean and no wider than the screen. */
