@@ -17,7 +17,7 @@ export interface Failure {
   readonly error: string;
 }
 
-const LIMIT_MS = 240_000;
+const LIMIT_MS = 900_000;
 /** Nearly every test file loads these. */
 const COMMON = ["test/support/home.ts", "test/support/gateway.ts"];
 const [list = "", atOnce = "1", ...files] = process.argv.slice(2);
