@@ -17,6 +17,8 @@ standInAccount(import.meta.filename);
 const missing = missingForSshd();
 const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 90_000 }, run);
 const operations = { release_status: { executable: "/bin/true" } };
+/** Eight clients and receivers start at once, also on a busy machine. */
+const WAIT_MS = 20_000;
 const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-check-"));
 let stand: Stand;
 let open: Stand;
@@ -46,7 +48,7 @@ function terminal() {
 }
 
 async function probe(at: Stand, signer: SshSigner): Promise<Map<ClientMode, ProbeResult["verdict"]>> {
-  const results = await probeHost(at.options(), at.target(), signer, 4_000);
+  const results = await probeHost(at.options(), at.target(), signer, WAIT_MS);
   return new Map(results.map(({ probe: name, verdict }) => [name, verdict]));
 }
 
@@ -66,7 +68,7 @@ real("the printed key line makes a host that refuses everything but the receiver
   appendFileSync(join(stand.folder, "authorized_keys"), `${lines[0]}\n`);
   const check = terminal();
   const status = await checkHost(
-    { host: "app-1", credential: "acme-ssh", probe: () => probeHost(stand.options(), stand.target(), signer, 4_000) },
+    { host: "app-1", credential: "acme-ssh", probe: () => probeHost(stand.options(), stand.target(), signer, WAIT_MS) },
     check.io,
   );
   assert.equal(status, 0, check.lines.join("\n"));
@@ -100,7 +102,7 @@ real("a key without a forced command is seen from outside, and the check fails",
     host: "app-1",
     credential: "acme-ssh",
     json: true,
-    probe: () => probeHost(stand.options(), stand.target(), signer, 4_000),
+    probe: () => probeHost(stand.options(), stand.target(), signer, WAIT_MS),
   };
   assert.equal(await checkHost(options, io), 1);
   const rows = new Map(

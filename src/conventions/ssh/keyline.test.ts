@@ -47,7 +47,7 @@ test("the settings cover what restrict does not", () => {
   }
 });
 
-const seen: ProbeSeen = { signed: true, firstLine: Buffer.alloc(0), ended: "client", diagnostics: "" };
+const seen: ProbeSeen = { signed: true, firstLine: Buffer.alloc(0), diagnostics: "" };
 const ready = Buffer.from('{"frame":"ready","format":"gw.receiver/v1","nonce":"AAAAAAAAAAAAAAAAAAAAAA"}');
 const refusedWith = (code: string) => Buffer.from(`{"frame":"refused","request_id":null,"code":"${code}"}`);
 
@@ -73,12 +73,15 @@ test("a probe is refused only on evidence, and permitted when it was granted", (
     "refused",
   );
   assert.equal(verdict("try_local_forward", seen), "unclear");
-  assert.equal(verdict("try_remote_forward", { ...seen, ended: "deadline" }), "permitted");
+  assert.equal(
+    verdict("try_remote_forward", { ...seen, diagnostics: "Allocated port 40123 for remote forward to 127.0.0.1:9" }),
+    "permitted",
+  );
   assert.equal(
     verdict("try_remote_forward", { ...seen, diagnostics: "remote port forwarding failed for listen port 0" }),
     "refused",
   );
-  assert.equal(verdict("try_remote_forward", { ...seen, signed: false, ended: "deadline" }), "unclear");
+  assert.equal(verdict("try_remote_forward", seen), "unclear", "a host that says nothing has granted nothing yet");
 });
 
 test("a recording reads back, and its asciicast carries no control of its own", () => {

@@ -14,7 +14,6 @@ export interface ProbeSeen {
   readonly signed: boolean;
   /** The first line, without its newline; empty when none came. */
   readonly firstLine: Buffer;
-  readonly ended: "client" | "deadline";
   readonly diagnostics: string;
 }
 
@@ -63,11 +62,16 @@ export function judgeProbe(probe: ClientMode, seen: ProbeSeen): ProbeResult {
         ? say(probe, "refused", "the server refused")
         : vague(probe, seen);
     case "try_remote_forward":
-      if (seen.ended === "deadline") return say(probe, "permitted", "the host listens for us");
+      if (hasListener(seen.diagnostics)) return say(probe, "permitted", "the host listens for us");
       return seen.diagnostics.includes("forwarding failed")
         ? say(probe, "refused", "the server refused")
         : vague(probe, seen);
   }
+}
+
+/** The client asked for any port, and names the one that the host opened: nothing else would end that attempt. */
+export function hasListener(diagnostics: string): boolean {
+  return diagnostics.includes("Allocated port");
 }
 
 function sayFrame(probe: ClientMode, frame: Frame | undefined, seen: ProbeSeen): ProbeResult {

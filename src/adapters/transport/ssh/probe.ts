@@ -1,6 +1,6 @@
 import type { ClientMode } from "../../../conventions/ssh/client-options.ts";
 import type { SshSigner } from "../../../conventions/ssh/outbound.ts";
-import { judgeProbe, type ProbeResult, type ProbeSeen, probes } from "../../../conventions/ssh/probe.ts";
+import { hasListener, judgeProbe, type ProbeResult, type ProbeSeen, probes } from "../../../conventions/ssh/probe.ts";
 import { keepDiagnostics } from "./diagnostics.ts";
 import type { SshTransportOptions } from "./options.ts";
 import { openSession, planSession, type Session, type SshTarget } from "./session.ts";
@@ -43,19 +43,21 @@ function watch(session: Session, waitMs: number): Promise<ProbeSeen> {
   let output: Buffer = Buffer.alloc(0);
   const diagnostics = keepDiagnostics(helper.diagnostics);
   return new Promise((resolve) => {
-    const end = (ended: ProbeSeen["ended"]): void => {
+    const end = (): void => {
       clearTimeout(timer);
       const newline = output.indexOf(0x0a);
       const firstLine = newline < 0 ? output : output.subarray(0, newline);
       const { signed, offence } = agent.state;
-      const seen = { signed: signed && offence === null, firstLine, ended };
-      resolve({ ...seen, diagnostics: diagnostics() });
+      resolve({ signed: signed && offence === null, firstLine, diagnostics: diagnostics() });
     };
-    const timer = setTimeout(() => end("deadline"), waitMs);
+    const timer = setTimeout(end, waitMs);
     helper.output.on("data", (chunk: Buffer) => {
       if (output.length < LINE_BYTES_MAX) output = Buffer.concat([output, chunk]).subarray(0, LINE_BYTES_MAX);
-      if (output.includes(0x0a) || output.length === LINE_BYTES_MAX) end("client");
+      if (output.includes(0x0a) || output.length === LINE_BYTES_MAX) end();
     });
-    void helper.ended.then(() => end("client"));
+    helper.diagnostics.on("data", () => {
+      if (hasListener(diagnostics())) end();
+    });
+    void helper.ended.then(end);
   });
 }
