@@ -15,7 +15,7 @@ import { ed25519, keySigner, publicLine, type Stand, standInAccount, startStand,
 
 standInAccount(import.meta.filename);
 const missing = missingForSshd();
-const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 90_000 }, run);
+const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 240_000 }, run);
 const operations = { release_status: { executable: "/bin/true" } };
 /** Eight clients and receivers start at once, also on a busy machine. */
 const WAIT_MS = 20_000;

@@ -48,7 +48,7 @@ echo "$(id -u) $# $*"`,
 });
 
 const missing = missingForSshd() ?? missingForSudo();
-const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 90_000 }, run);
+const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 240_000 }, run);
 
 function missingForSudo(): string | null {
   if (!existsSync(SUDO)) return `${SUDO} is absent (apt-get install sudo)`;

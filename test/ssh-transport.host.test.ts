@@ -24,7 +24,7 @@ import { until } from "./support/home.ts";
 
 standInAccount(import.meta.filename);
 const missing = missingForSshd();
-const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 90_000 }, run);
+const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 240_000 }, run);
 
 const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-programs-"));
 const program = (name: string, script: string) => writeProgram({ folder: scripts }, name, script);

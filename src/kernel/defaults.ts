@@ -529,7 +529,7 @@ export const defaults = {
   /** How long large output waits for room: half as long as a receiver waits for us to read its last frame. */
   sshRoomWaitMs: 5_000,
   sshSpareHelperMs: 60_000,
-  sshProbeWaitMs: 10_000,
+  sshProbeWaitMs: 20_000,
   // Contained runs: the way out of a box
   boxDatagramBytes: 1_232,
   boxNames: 131_070,
