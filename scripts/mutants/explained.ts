@@ -72,7 +72,7 @@ export const explained: readonly Explained[] = [
     why: "where segments are walked the last one is counted first",
   },
   {
-    file: "src/audit/verify/verify.ts",
+    file: "src/audit/verify/segment.ts",
     code: "if (offset > turnAt) {",
     says: "> → >=",
     why: "how often others get a turn changes nothing of the report",
