@@ -44,10 +44,12 @@ test("the intent of a side effect goes to disk and hub side by side, and what le
   const store = { commit: () => disk.promise } as unknown as StateStore;
   const guard = { hide: () => null, show: () => null };
   const shared = shareStore(store, { shares: () => true, keeper: () => keeper, worker: "log 1", guard });
+  const effect = (id: string): StateRow => ({
+    ...{ table: "attempts", id, runId: "run_1", state: "sent", body: { side_effect: true } },
+  });
   const intend = (id: string): Promise<void> => {
     [hub, disk] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const row: StateRow = { table: "attempts", id, runId: "run_1", state: "sent", body: { side_effect: true } };
-    return shared.commit([row], "power");
+    return shared.commit([effect(id)], "power");
   };
   const isRefused = (error: unknown): boolean => error instanceof Denied && error.code === "hub_unreachable";
   const away = new Denied("hub_unreachable", "gone");
@@ -71,6 +73,18 @@ test("the intent of a side effect goes to disk and hub side by side, and what le
   disk.resolve();
   await written;
   await assert.rejects(shared.arrived("refused"), isRefused);
+  await assert.rejects(shared.arrived("refused"), isRefused, "whoever asks once more hears the same");
+
+  // What another life of the store wrote, or one that shared nothing, never was on its way there.
+  const { arrived } = shareStore(store, { shares: () => true, keeper: () => keeper, worker: "log 1", guard });
+  await assert.rejects(arrived("late"), isRefused);
+  const { arrived: unasked } = shareStore(store, { shares: () => false, keeper: () => null, worker: "log 1", guard });
+  await unasked("late");
+
+  // What ended here is let go of, also where it never left.
+  await shared.commit([{ ...effect("refused"), state: "tracked", body: {}, over: true }], "process");
+  await assert.rejects(shared.arrived("refused"), (error) => isRefused(error) && error !== away);
+  assert.deepEqual(told.splice(0), ["refused"]);
 
   // What is on the hub and not here is taken back there, and not before the hub has it.
   written = intend("unwritten");

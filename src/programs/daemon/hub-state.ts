@@ -148,23 +148,22 @@ export function shareStore(store: StateStore, { shares, keeper, worker, guard }:
     if (body["side_effect"] === false) reads.add(id);
     return reads.has(id);
   }
-  /** Intents that the hub does not have: on their way there, or refused. */
+  /** Intents of effects and what the hub says to them, until they end here. What is not among them was never put there. */
   const leaving = new Map<string, Promise<void>>();
-  function leave(attempts: readonly StateRow[], arriving: Promise<void>): void {
-    for (const { id } of attempts) leaving.set(id, arriving);
-    const arrive = (): void => {
-      for (const { id } of attempts) leaving.delete(id);
-    };
-    arriving.then(arrive, () => undefined);
-  }
   return {
     ...store,
     async arrived(attemptId) {
       const arriving = leaving.get(attemptId);
-      leaving.delete(attemptId);
-      await arriving;
+      if (arriving !== undefined) return arriving;
+      // Written before policy shared it, or before a lock that ended it.
+      if (shares())
+        throw new Denied(
+          "hub_unreachable",
+          "Signed policy sends no side effect before it is on record on the hub, and this one is not. Nothing was sent. Make the call again.",
+        );
     },
     async commit(rows, durability) {
+      for (const { table, id, state } of rows) if (table === "attempts" && state !== "sent") leaving.delete(id);
       if (!shares()) {
         // What was known of those under way is of no use: their ends would be looked for once, where nothing is.
         reads.clear();
@@ -191,7 +190,8 @@ export function shareStore(store: StateStore, { shares, keeper, worker, guard }:
         const settled = arriving.then(() => (keeper() === there ? undefined : keeper()?.touch(first)));
         const attempts = first.filter(({ table }) => table === "attempts");
         if (attempts.length === 0) await settled;
-        else leave(attempts, settled);
+        for (const { id } of attempts) leaving.set(id, settled);
+        settled.catch(() => undefined);
       }
       const behind = ever.filter((row) => !first.includes(row));
       if (behind.length === 0) return;
