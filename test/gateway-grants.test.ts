@@ -110,6 +110,15 @@ test("what the grant does not name asks about the session as ever", async () => 
   }
 });
 
+test("a run asks for a part of a pack in the words of a grant", async () => {
+  bench.grants.push(grantOf({ actions: ["acme.thing.*"], effects: ["read", "write"] }));
+  const run = await bench.openRun(caller, ["acme.thing.*"]);
+  const named = run.asked.actions.map(({ action }) => action);
+  assert.ok(named.length > 1 && named.every((action) => action.startsWith("acme.thing.")));
+  await assert.rejects(bench.openRun(caller, ["acme.thin.*"]), denies("action_not_permitted"));
+  await assert.rejects(bench.openRun(caller, ["acme.thing.get.*"]), denies("action_not_permitted"));
+});
+
 test("the budget of a run is the grant's where that is less", async () => {
   bench.grants.push(grantOf());
   const run = await bench.openRun(caller, ["acme.thing.get"]);

@@ -2,6 +2,7 @@ import { opaqueBytes } from "../../conventions/action/pack.ts";
 import type { BoxTier } from "../../conventions/box/plan.ts";
 import { openBudget, type RunLimits } from "../../conventions/budget/budget.ts";
 import { withinCeilings } from "../../conventions/budget/ceilings.ts";
+import { namesAction } from "../../conventions/grant/grant.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, placeDenied } from "../../kernel/failure.ts";
@@ -22,7 +23,7 @@ import { endRun, requestSession } from "./sessions.ts";
 
 export interface RunRequest {
   readonly purpose: string;
-  /** PACK.ACTION, or PACK.* for all of a pack. */
+  /** PACK.ACTION, or PACK.* and PACK.PART.* for all that begin so, as in a grant. */
   readonly actions: readonly string[];
   readonly limits: RunLimits;
   /** What the surface itself knows of the caller and a person should read first. */
@@ -186,7 +187,7 @@ function pickActions(packs: PackBook, names: readonly string[]): readonly Defini
   const picked = new Map<string, Definition>();
   for (const name of names) {
     const found = name.endsWith(".*")
-      ? packs.all().filter(({ pack }) => `${pack.name}.*` === name)
+      ? packs.all().filter(({ action }) => namesAction([name], action.qualifiedName))
       : [packs.find(name)].filter((definition) => definition !== null);
     if (found.length === 0) throw notPermitted();
     for (const definition of found) picked.set(definition.action.qualifiedName, definition);

@@ -91,7 +91,7 @@ async function openRun(
   const typed = `gw run ${contained ? "--contain " : proxied ? "--proxy " : ""}-- ${command.join(" ")}`;
   const purpose = (options.purpose ?? typed).slice(0, PURPOSE_LENGTH);
   requireShowable(command);
-  io.err("gw run: waiting for a person to approve the run (gw watch, or gw approvals).");
+  io.err("gw run: asks to begin. Unless a grant covers the run, a person approves it (gw watch, or gw approvals).");
   const asked = {
     purpose,
     actions,
