@@ -151,7 +151,7 @@ real(
     const [before] = await cardsOnHub();
     assert.ok(before !== undefined);
     await press(sight, /5 min more/);
-    await says(sight, /Five minutes more/);
+    await says(sight, /has more time/);
     const later = await until("the card has more time", async () => {
       const [card] = await cardsOnHub();
       return card !== undefined && card.card_digest !== before.card_digest && card;

@@ -1,6 +1,5 @@
 import {
   type ErrandStatement,
-  type ExtensionStatement,
   type RevocationStatement,
   type SettlementStatement,
   type Signed,
@@ -14,7 +13,6 @@ import type { CallId, OperationId, PlanId, RunId } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { adopt, awaited, hasAdopted, type LeftBehind, learnEndings, release, type TakenOver } from "./adopt.ts";
 import type { Desk } from "./approval/desk.ts";
-import type { Approval } from "./approval/question.ts";
 import { type Callbacks, createCallbacks } from "./callback/receive.ts";
 import type { ContainedAnswer } from "./contained/answer.ts";
 import { answerContained, type ContainedRequest, recordRefused, type WrapperRefusal } from "./contained/request.ts";
@@ -113,8 +111,6 @@ export interface Gateway extends Lock {
   settle(signed: Signed<SettlementStatement>): Promise<Operation>;
   /** What an operator signed on another machine is to be done with an operation. */
   errand(signed: Signed<ErrandStatement>): Promise<Operation>;
-  /** More time for a card, signed on another machine; on the host a login asks it. */
-  extend(signed: Signed<ExtensionStatement>): Promise<Approval>;
   readonly probes: Probes;
   /** Tokens that credentials are exchanged for. */
   readonly tokens: TokenDesk;
@@ -242,14 +238,6 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     errand: async (signed) => {
       const { vaultId, keys } = around.operators();
       return operations.errand(verifyStatement(signed, vaultId, keys));
-    },
-    extend: async (signed) => {
-      const { vaultId, keys } = around.operators();
-      const verified = verifyStatement(signed, vaultId, keys);
-      const { approval_id: id, card_digest, seconds } = verified.statement;
-      if (desk.find(id)?.cardDigest !== card_digest)
-        throw new Denied("card_mismatch", "This was signed for another card, or for an earlier state of this one.");
-      return desk.extend(id, seconds * 1000, verified);
     },
     callbacks: createCallbacks(core, memory, observer),
     probes,

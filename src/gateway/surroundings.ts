@@ -1,7 +1,7 @@
 import type { Grant } from "../conventions/grant/grant.ts";
 import type { TicketService } from "../conventions/ticket/lookup.ts";
 import type { IssuerKey } from "../conventions/ticket/verify.ts";
-import type { DecidingKeys } from "./approval/desk.ts";
+import type { DecidingKeys } from "./approval/needs.ts";
 import type { PackBook } from "./outbound/outbound.ts";
 import type { Credentials, StateStore } from "./ports.ts";
 import type { Posture } from "./posture.ts";

@@ -108,7 +108,7 @@ export function Decide({
   const extend = (): Promise<void> =>
     run("extend", async () => {
       await ask("POST", `/api/approvals/${encodeURIComponent(approval.approval_id)}/extend`, shown);
-      onSaid("Five minutes more. The card says so, and is another one now: read it again.");
+      onSaid("It has more time. The card says until when, and is another one now: read it again.");
     });
 
   /** The grant is signed first: where it does not hold, nothing is approved. */

@@ -188,9 +188,13 @@ export function verifyStatement<Statement extends OperatorStatement>(
 }
 
 /** A verified decision fits a card only when it names that card by id and digest; what was shown is what was signed. */
-export function requireSameCard(decision: Verified<DecisionStatement>, approvalId: string, cardDigest: string): void {
-  if (decision.statement.approval_id !== approvalId || decision.statement.card_digest !== cardDigest) {
-    throw new Denied("card_mismatch", "The decision was signed for another card, or for an earlier state of this one.");
+export function requireSameCard(
+  { statement }: Verified<DecisionStatement> | Verified<ExtensionStatement>,
+  approvalId: string,
+  cardDigest: string,
+): void {
+  if (statement.approval_id !== approvalId || statement.card_digest !== cardDigest) {
+    throw new Denied("card_mismatch", "This was signed for another card, or for an earlier state of this one.");
   }
 }
 

@@ -7,9 +7,9 @@ import {
   type DecisionStatement,
   type ExtensionStatement,
   type GivenDecision,
+  type Signed,
   signStatement,
   statementBytes,
-  verifyStatement,
 } from "../../conventions/approval/decision.ts";
 import { challengeFor } from "../../conventions/passkey/assertion.ts";
 import type { EnrolledPasskey } from "../../conventions/passkey/passkey.ts";
@@ -270,7 +270,13 @@ test("more time makes another card, up to what the run has left; a yes to the on
   assert.equal(longer.expiresBootMs, 1_020 + defaults.approvalWaitMs);
   assert.notEqual(longer.cardDigest, before?.cardDigest);
   assert.deepEqual(longer.given, []);
-  assert.equal((await desk.extend(approvalId, 999)).expiresBootMs, 1_050 + defaults.approvalWaitMs);
+  const longest = await desk.extend(approvalId, 999);
+  assert.equal(longest.expiresBootMs, 1_050 + defaults.approvalWaitMs);
+  // It waits for as long as its run stands: no other card comes of asking once more, and a first yes stays.
+  await desk.decide(say(longest));
+  await assert.rejects(desk.extend(approvalId, 999), denies("run_deadline_exhausted"));
+  const same = desk.find(approvalId);
+  assert.deepEqual([same?.cardDigest, same?.given.length], [longest.cardDigest, 1]);
   await assert.rejects(desk.decide(say(before, { by: 1 })), denies("card_mismatch"));
   await assert.rejects(desk.extend("apr_0", 1), denies("approval_not_pending"));
   const waiting = desk.ask(question());
@@ -298,13 +304,30 @@ test("more time that was signed on another machine is in the log as it was signe
     ...{ seconds: 20, operator: "ada", operator_key_id: ada.keyId, decided_at: "2030-01-01T00:00:00.000Z" },
   };
   const signed = signStatement(statement, { sign: (bytes) => sign(null, bytes, ada.privateKey) });
-  const longer = await desk.extend(approvalId, 20_000, verifyStatement(signed, VAULT, people));
+  const longer = await desk.extendAsSigned(signed);
   const [extended, , requested] = recorded.at(-1)?.events ?? [];
   assert.deepEqual(
     ["event_type", "approval_id", "seconds", "operator", "statement", "signature"].map((name) => extended?.[name]),
     ["card_extended", approvalId, 20, "ada", statementBytes(statement).toString("utf8"), signed.signature],
   );
   assert.equal(requested?.["card_digest"], longer.cardDigest);
+
+  // What is refused leaves its word too: for the card before, for no card, and in a hand that is nobody's.
+  const refused = async (what: Signed<ExtensionStatement>, code: string): Promise<void> => {
+    await assert.rejects(desk.extendAsSigned(what), denies(code));
+    const [event] = recorded.at(-1)?.events ?? [];
+    assert.deepEqual(
+      ["event_type", "approval_id", "code", "operator_key_id"].map((name) => event?.[name]),
+      ["decision_refused", what.statement.approval_id, code, ada.keyId],
+    );
+  };
+  await refused(signed, "card_mismatch");
+  const elsewhere = { ...statement, approval_id: "apr_0" };
+  await refused(
+    signStatement(elsewhere, { sign: (bytes) => sign(null, bytes, ada.privateKey) }),
+    "approval_not_pending",
+  );
+  await refused({ ...signed, statement: { ...statement, seconds: 3_600 } }, "signature_invalid");
 });
 
 test("a larger question takes an undecided one's place, and whoever waited for that gets the new answer", async () => {

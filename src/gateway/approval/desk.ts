@@ -4,27 +4,27 @@ import {
   type DecisionStatement,
   type ExtensionStatement,
   type GivenDecision,
-  type OperatorKey,
   requireSameCard,
+  type Signed,
   type Verified,
   verifyStatement,
 } from "../../conventions/approval/decision.ts";
 import type { CardPlace } from "../../conventions/approval/queue.ts";
 import { type ApprovalTrigger, stepApproval } from "../../conventions/approval/state.ts";
-import type { Volume } from "../../conventions/budget/volume.ts";
 import type { EnrolledPasskey } from "../../conventions/passkey/passkey.ts";
-import { type Clock, isoTime, type Sleep } from "../../kernel/clock.ts";
+import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
-import type { ApprovalId, Ids } from "../../kernel/ids.ts";
+import type { ApprovalId } from "../../kernel/ids.ts";
 import type { StateRow } from "../ports.ts";
-import type { Ledger } from "../record/ledger.ts";
 import { createEnvelope } from "../record/record.ts";
 import { bytesOf, payerOf } from "../record/written.ts";
 import { acceptWith, createAnswer, notPending, refusal, undecided } from "./answer.ts";
 import { createHands, demandOf, passkeyNeeded, requireOther } from "./demand.ts";
 import { clearHand, decisionEvent, extendedEvent, links, requestedEvents, statementEvents } from "./events.ts";
+import { extendedUntil } from "./extend.ts";
 import { createLine, type Entry } from "./line.ts";
+import type { DeskPorts } from "./needs.ts";
 import type { Approval, Ask, Question } from "./question.ts";
 
 /**
@@ -40,33 +40,15 @@ export interface Desk {
   supersede(approvalId: ApprovalId, question: Question): Ask | null;
   /** An approval, a denial, or the first yes of two. */
   decide(given: GivenDecision): Promise<Approval>;
-  /** Gives a pending question more time, up to what its run has left; the log names whoever signed that on another machine. */
-  extend(approvalId: string, ms: number, by?: Verified<ExtensionStatement>): Promise<Approval>;
+  /** Gives a pending question more time, up to what its run has left. */
+  extend(approvalId: string, ms: number): Promise<Approval>;
+  /** The same, as somebody signed it on another machine for the very card that they read. The log has it, and a refusal too. */
+  extendAsSigned(signed: Signed<ExtensionStatement>): Promise<Approval>;
   withdraw(reason: string, which: (approval: Approval) => boolean): Promise<void>;
   list(): readonly Approval[];
   find(approvalId: string): Approval | undefined;
   /** Told of every change: opened, decided, expired, withdrawn. */
   watch(listener: (approval: Approval) => void): () => void;
-}
-
-export interface DeskPorts {
-  readonly clock: Clock;
-  readonly sleep: Sleep;
-  readonly ids: Ids;
-  readonly record: Ledger["record"];
-  readonly find: Ledger["find"];
-  /** Puts what a passkey answered into the log in clear, for whoever has no key to it. */
-  showHand?(text: string): void;
-  readonly volume: Volume;
-  operators(): DecidingKeys;
-}
-
-/** Whose decisions count: operators by their keys, and the passkeys that they signed for. */
-export interface DecidingKeys {
-  readonly vaultId: string;
-  readonly keys: readonly OperatorKey[];
-  /** None where it is not given. */
-  readonly passkeys?: readonly EnrolledPasskey[];
 }
 
 export function createDesk(ports: DeskPorts): Desk {
@@ -132,10 +114,13 @@ export function createDesk(ports: DeskPorts): Desk {
     if (text !== null) ports.showHand?.(text);
   }
 
-  /** The entry that this decision is about: shown, this very card, and in time. */
-  function requireOpen(entry: Entry | undefined, decision: Verified<DecisionStatement>): Entry {
+  /** The entry that this was signed for: shown, this very card, and in time. */
+  function requireOpen(
+    entry: Entry | undefined,
+    signed: Verified<DecisionStatement> | Verified<ExtensionStatement>,
+  ): Entry {
     if (entry === undefined || entry.approval.cardDigest === null) throw notPending();
-    requireSameCard(decision, entry.approval.approvalId, entry.approval.cardDigest);
+    requireSameCard(signed, entry.approval.approvalId, entry.approval.cardDigest);
     if (entry.approval.expiresBootMs <= clock.bootMs()) throw notPending();
     return entry;
   }
@@ -187,6 +172,29 @@ export function createDesk(ports: DeskPorts): Desk {
     } finally {
       for (const resolve of resolvers) resolve(undecided(trigger, reason));
     }
+  }
+
+  /** What an operator, or somebody in their name, signed and was refused. */
+  async function noteRefused(
+    { statement }: Pick<GivenDecision, "statement"> | Signed<ExtensionStatement>,
+    error: unknown,
+  ): Promise<unknown> {
+    if (!(error instanceof Denied)) return error;
+    const { approval_id, operator_key_id } = statement;
+    const event = { ...envelope("decision_refused"), approval_id, code: error.code, operator_key_id };
+    await ports.record("approval.refused", [event]);
+    return error;
+  }
+
+  async function extend(approvalId: string, ms: number, by?: Verified<ExtensionStatement>): Promise<Approval> {
+    const entry = line.of(approvalId);
+    if (entry === undefined) throw notPending();
+    const expiresBootMs = extendedUntil(entry.approval, entry.question, clock.bootMs(), ms);
+    entry.approval = { ...entry.approval, expiresBootMs };
+    // The card says when it expires, so that more time makes it another card: a signature for the old one no longer fits.
+    if (entry.approval.card === null) announce(entry.approval);
+    else await show(entry, by === undefined ? [] : [extendedEvent(envelope, entry.approval, by)]);
+    return entry.approval;
   }
 
   return {
@@ -259,24 +267,20 @@ export function createDesk(ports: DeskPorts): Desk {
         }
         return asked.approval;
       } catch (error) {
-        if (error instanceof Denied) {
-          const event = { ...envelope("decision_refused"), approval_id: statement.approval_id, code: error.code };
-          await ports.record("approval.refused", [{ ...event, operator_key_id: statement.operator_key_id }]);
-        }
-        throw error;
+        throw await noteRefused(signed, error);
       }
     },
 
-    async extend(approvalId, ms, by) {
-      const entry = line.of(approvalId);
-      // One whose time is over stays over, also before anybody has looked.
-      if (entry === undefined || entry.approval.expiresBootMs <= clock.bootMs()) throw notPending();
-      const expiresBootMs = Math.min(entry.question.deadlineBootMs, entry.approval.expiresBootMs + ms);
-      entry.approval = { ...entry.approval, expiresBootMs };
-      // The card says when it expires, so that more time makes it another card: a signature for the old one no longer fits.
-      if (entry.approval.card === null) announce(entry.approval);
-      else await show(entry, by === undefined ? [] : [extendedEvent(envelope, entry.approval, by)]);
-      return entry.approval;
+    extend,
+    async extendAsSigned(signed) {
+      try {
+        const { vaultId, keys } = ports.operators();
+        const verified = verifyStatement(signed, vaultId, keys);
+        const { approval } = requireOpen(line.of(signed.statement.approval_id), verified);
+        return await extend(approval.approvalId, verified.statement.seconds * 1000, verified);
+      } catch (error) {
+        throw await noteRefused(signed, error);
+      }
     },
 
     async withdraw(reason, which) {

@@ -108,7 +108,7 @@ export function createHubDesk({ gateway, log, clock, sleep, state, operations, o
     }
     if (formatOf(value) === "gw.extension/v1") {
       shaped(checkExtension);
-      const extended = await gateway.extend(value as unknown as Signed<ExtensionStatement>);
+      const extended = await gateway.desk.extendAsSigned(value as unknown as Signed<ExtensionStatement>);
       return String(Math.ceil(approvalRecord(extended, clock.bootMs()).expires_in_ms / 1000));
     }
     shaped(checkDecision);

@@ -97,10 +97,7 @@ function react(state: WatchState, event: WatchEvent): WatchStep {
     case "extended": {
       const left = Math.ceil(event.view.expires_in_ms / 1000);
       return arrive(
-        note(
-          { ...state, busy: null },
-          `${showIdentifier(event.view.approval_id)} now has ${left} s; its run has no more`,
-        ),
+        note({ ...state, busy: null }, `${showIdentifier(event.view.approval_id)} now has ${left} s; read it again`),
         event.view,
       );
     }
