@@ -10,7 +10,10 @@ export function addRunCommand(program: Command, deps: CliDeps): void {
     "run an agent under one approval: what it starts may act, as long as this wrapper lives",
     'gw run --actions "acme.*" -- node agent.js\ngw run --purpose "close stale issues" --minutes 30 -- sh -c "gw call acme.project.list"',
   )
-    .option("--actions <NAME...>", 'what it may do: PACK.ACTION, "PACK.*" or "PACK.PART.*"; every trusted pack when left out')
+    .option(
+      "--actions <NAME...>",
+      'what it may do: PACK.ACTION, "PACK.*" or "PACK.PART.*"; every trusted pack when left out',
+    )
     .option(
       "--contain",
       "in a box without a network of its own: curl, git and other tools act through the gateway, as they are",
