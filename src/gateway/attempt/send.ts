@@ -10,7 +10,10 @@ import type { HttpSend, IntentReceipt, SendLimits } from "../ports.ts";
 import type { AttemptNeeds } from "./needs.ts";
 import type { Shot } from "./sending.ts";
 
-/** Step 10: the one place where something leaves the process. */
+/**
+ * Step 10: the one place where something leaves the process. The credential is lent for the send alone. What the vault or
+ * the hub refuses is an observation like any other.
+ */
 export async function send(
   core: AttemptNeeds,
   sending: Shot,
@@ -19,24 +22,11 @@ export async function send(
   attemptId: string,
   requireStill: () => void,
 ): Promise<TransportObservation> {
+  const { request } = sending;
   const { steps } = core.ports;
   steps?.before(`${sending.errand}.sent`);
-  const observation = await exchange(core, sending, receipt, timeoutMs, attemptId, requireStill);
-  steps?.after(`${sending.errand}.sent`);
-  return observation;
-}
-
-/** The credential is lent for the send alone. What the vault or the hub refuses is an observation like any other. */
-async function exchange(
-  core: AttemptNeeds,
-  sending: Shot,
-  receipt: IntentReceipt,
-  timeoutMs: number,
-  attemptId: string,
-  requireStill: () => void,
-): Promise<TransportObservation> {
-  const { request } = sending;
   const limits = limitsOf(core, sending, timeoutMs);
+  let observation: TransportObservation;
   try {
     if (sending.outbound.sideEffect && core.ports.hub !== undefined) {
       await core.ports.hub.beforeSend(receipt, attemptId);
@@ -44,15 +34,18 @@ async function exchange(
     }
     switch (request.kind) {
       case "http":
-        return await sendHttp(core, sending, request, receipt, limits);
+        observation = await sendHttp(core, sending, request, receipt, limits);
+        break;
       case "ssh":
-        return await sendSsh(core, sending, request, receipt, limits, attemptId);
+        observation = await sendSsh(core, sending, request, receipt, limits, attemptId);
     }
   } catch (error) {
     if (!(error instanceof Denied)) throw error;
     const detail = `${error.code}: ${error.message}`;
-    return { kind: "never_sent", reason: reasonOf(error), detail, elapsedMs: 0, connected: false };
+    observation = { kind: "never_sent", reason: reasonOf(error), detail, elapsedMs: 0, connected: false };
   }
+  steps?.after(`${sending.errand}.sent`);
+  return observation;
 }
 
 function reasonOf({ code }: Denied): NeverSent["reason"] {

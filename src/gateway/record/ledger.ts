@@ -81,29 +81,42 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
     return stoppedError();
   }
 
+  /** What whoever wanted it written is told. */
+  function refusalOf(cause: unknown): Denied {
+    return cause instanceof Denied && isPassing(cause) ? cause : stop(cause);
+  }
+
   function keep<Result>(work: Promise<Result>): Promise<Result> {
     return work.catch((cause: unknown) => {
-      if (cause instanceof Denied && isPassing(cause)) throw cause;
-      throw stop(cause);
+      throw refusalOf(cause);
     });
   }
 
   function append(events: readonly NewEvent[]): Promise<IntentReceipt> {
     const { ahead, together } = splitContents(events);
-    return ahead.length === 0 ? keep(audit.append(together)) : appendBehind(ahead, together);
+    return ahead.length === 0 ? audit.append(together) : appendBehind(ahead, together);
   }
 
   async function appendBehind(
     ahead: readonly (readonly NewEvent[])[],
     together: readonly NewEvent[],
   ): Promise<IntentReceipt> {
-    for (const some of ahead) await keep(audit.append(some));
-    return keep(audit.append(together));
+    for (const some of ahead) await audit.append(some);
+    return audit.append(together);
   }
 
   async function commit(moment: number, rows: readonly StateRow[]): Promise<void> {
     const newest = order.newest(moment, rows);
-    if (store !== null && newest.length > 0) await keep(store.commit(newest.map(own), "process"));
+    if (store !== null && newest.length > 0) await store.commit(newest.map(own), "process");
+  }
+
+  async function commitIntent(to: StateStore, rows: readonly StateRow[], sideEffect: boolean): Promise<void> {
+    const moment = order.begin();
+    try {
+      await to.commit(order.newest(moment, rows).map(own), sideEffect ? "power" : "process");
+    } finally {
+      order.end(moment);
+    }
   }
 
   return {
@@ -122,15 +135,13 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
       if (stopped) throw stoppedError();
       if (store === null) throw new Denied("gateway_locked", "The gateway was locked before the call was sent.");
       steps.before(step);
-      if (rows.length > 0) {
-        const moment = order.begin();
-        try {
-          await keep(store.commit(order.newest(moment, rows).map(own), sideEffect ? "power" : "process"));
-        } finally {
-          order.end(moment);
-        }
+      let receipt: IntentReceipt;
+      try {
+        if (rows.length > 0) await commitIntent(store, rows, sideEffect);
+        receipt = await append(events);
+      } catch (cause) {
+        throw refusalOf(cause);
       }
-      const receipt = await append(events);
       if (stopped) throw stoppedError();
       steps.after(step);
       tell(rows);
@@ -156,13 +167,15 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
       if (stopped) throw stoppedError();
       steps.before(step);
       const opening = isOpening(step);
-      const moment = order.begin();
+      const moment = rows.length === 0 ? NO_MOMENT : order.begin();
       try {
-        if (opening) await commit(moment, rows);
+        if (opening && rows.length > 0) await commit(moment, rows);
         if (events.length > 0) await append(events);
         if (!opening && rows.length > 0) await commit(moment, rows);
+      } catch (cause) {
+        throw refusalOf(cause);
       } finally {
-        order.end(moment);
+        if (rows.length > 0) order.end(moment);
       }
       steps.after(step);
       tell(rows);
@@ -173,6 +186,9 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
     },
   };
 }
+
+/** Of a record without rows, which stand in no order. */
+const NO_MOMENT = 0;
 
 /** A full queue is back-pressure, a row that another gateway took over is its own, a hub comes back: none is a broken disk. */
 function isPassing({ code }: Denied): boolean {
