@@ -142,10 +142,13 @@ test("a writer that is killed at any moment leaves a whole file and a free lock,
     const writer = spawn(process.execPath, [join(import.meta.dirname, "../testing/rewrite.ts"), path, lock], {
       stdio: ["ignore", "pipe", "inherit"],
     });
-    await once(writer.stdout, "data");
-    await new Promise((resolve) => setTimeout(resolve, round));
-    writer.kill("SIGKILL");
+    let written = 0;
+    writer.stdout.on("data", (letters: Buffer) => {
+      written += letters.length;
+      if (written > round) writer.kill("SIGKILL");
+    });
     await once(writer, "exit");
+    assert.equal(writer.signalCode, "SIGKILL", "it was writing until then");
     const text = readFileSync(path, "utf8");
     assert.equal(text.length, 200_000);
     assert.equal(new Set(text).size, 1);
