@@ -215,7 +215,7 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
         await until("the crowd has turned over", () => taken() > seen + 600, 120_000);
         assert.equal(await served(`turn-${turn}`), "success");
         const asked = waiting.out().length;
-        await until("it asks about its run and is answered", () => waiting.out().length > asked, 60_000);
+        await until("it asks about its run and is answered", () => waiting.out().length > asked);
         assert.doesNotMatch(waiting.out(), /closed/, "on the connection that it had");
       }
       assert.match(crowds.map(({ out }) => out()).join(), /queue full/, "a new connection has to knock more than once");
@@ -231,11 +231,11 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
   test("MCP notifications without end on several connections: agents and operators are answered meanwhile", async () => {
     const crowd = start([process.execPath, "-e", NOTIFIER, home.agentSocket, "6"]);
     try {
-      await until("all of them send more than is read", () => crowd.out().split("full").length > 6, 60_000);
+      await until("all of them send more than is read", () => crowd.out().split("full").length > 6);
       await listsActions();
       await home.must(["approvals"]);
       const bridge = start([process.execPath, "-e", PINGER, home.agentSocket]);
-      await until("another connection is answered", () => bridge.out().includes('"id":"asked"'), 60_000);
+      await until("another connection is answered", () => bridge.out().includes('"id":"asked"'));
       await bridge.end();
     } finally {
       await crowd.end();

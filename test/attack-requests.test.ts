@@ -218,7 +218,7 @@ describe("what an agent may write to its socket", asUser, () => {
         ends.push(firstBytes(socket));
         socket.write("GET /v1/actions HTTP/1.1\r\nHost: gw\r\n\r\n");
       }
-      const statuses = (await within(Promise.all(ends), 60_000, "every connection is answered or ends")).map(statusOf);
+      const statuses = (await within(Promise.all(ends), 120_000, "every connection is answered or ends")).map(statusOf);
       assert.ok(statuses.filter((status) => status === 200).length >= CONNECTIONS / 2, JSON.stringify(count(statuses)));
       // Whoever has been served makes room for whoever comes; no more than the limit stay.
       const open = (): number => sockets.filter((socket) => !socket.closed && !socket.readableEnded).length;
@@ -312,7 +312,7 @@ async function untilClosed(path: string, bytes: string): Promise<string> {
   socket.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")));
   const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
   socket.write(Buffer.from(bytes, "latin1"));
-  await within(closed, 20_000, `the end of a connection: ${text}`).finally(() => socket.destroy());
+  await within(closed, 120_000, `the end of a connection: ${text}`).finally(() => socket.destroy());
   return text;
 }
 
@@ -330,7 +330,7 @@ async function exchange(path: string, bytes: string): Promise<string> {
   });
   socket.write(Buffer.from(bytes, "latin1"));
   try {
-    await within(answered, 20_000, `an answer to ${bytes.slice(0, 200)}`);
+    await within(answered, 120_000, `an answer to ${bytes.slice(0, 200)}`);
   } finally {
     socket.destroy();
   }

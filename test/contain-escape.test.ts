@@ -248,7 +248,7 @@ print("processes: " + str(len([p for p in os.listdir("/proc") if p.isdigit()])))
     await until("the command runs", () => existsSync(beat));
     assert.ok(processesWith(mark).length > 0, "the command can be seen from out here");
     process.kill(Number(run.child.pid), "SIGKILL");
-    await within(run.exited, 60_000, "the wrapper is gone");
+    await within(run.exited, 120_000, "the wrapper is gone");
     await until("nothing of the box is left", () => processesWith(mark).length === 0);
   });
 
@@ -263,7 +263,7 @@ print("processes: " + str(len([p for p in os.listdir("/proc") if p.isdigit()])))
     await approveRun(home, run);
     await until("the command runs", () => existsSync(ready));
     process.kill(Number(run.child.pid), "SIGTERM");
-    const { code, err } = await within(run.exited, 60_000, "it ends");
+    const { code, err } = await within(run.exited, 120_000, "it ends");
     assert.equal(code, 9, err);
   });
 }

@@ -118,7 +118,7 @@ true`;
 test("gw doctor says which tier this machine gives, and what mends it", skip, async () => {
   const row = async (under: readonly string[]): Promise<Members | undefined> => {
     const run = start([...under, GW, "--home", home.folder, "doctor", "--json"], { env: home.environment() });
-    const { out } = await within(run.exited, 60_000, "doctor");
+    const { out } = await within(run.exited, 120_000, "doctor");
     return (JSON.parse(out) as readonly Members[]).find(({ name }) => name === "contained runs");
   };
   const second = await row(deniedRights);
@@ -133,7 +133,7 @@ test("gw doctor says which tier this machine gives, and what mends it", skip, as
 test("a stream from outside that leads out of every box is refused before anybody is asked", skip, async () => {
   for (const options of [{}, denied]) {
     const run = startContained(home, ["true"], { ...options, streams: "< /" });
-    const done = await within(run.exited, 60_000, "it ends");
+    const done = await within(run.exited, 120_000, "it ends");
     assert.equal(codeOf(done), "contain_unavailable");
     assert.match(done.err, /standard input is a folder/);
   }

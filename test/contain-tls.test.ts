@@ -224,7 +224,7 @@ test("a tool that hangs up before its request was approved takes it back: nothin
   const late = await home.operator(["approve", idOf(question, "approval_id")]);
   assert.notEqual(late.code, 0);
   writeFileSync(join(workOf(home), "done"), "");
-  const { code, err } = await within(run.exited, 60_000, "it ends");
+  const { code, err } = await within(run.exited, 120_000, "it ends");
   assert.equal(code, 0, err);
   assert.equal(provider.received.length, before);
 });

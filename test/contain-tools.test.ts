@@ -101,7 +101,7 @@ test("a tool that hangs up after its request was sent has sent it, and the outco
     ),
   );
   writeFileSync(join(workOf(home), "told"), "");
-  const { err } = await within(run.exited, 60_000, "it ends");
+  const { err } = await within(run.exited, 120_000, "it ends");
   assert.match(err, /1 call: 1 success/);
 });
 

@@ -9,7 +9,7 @@ const NONE_ALLOWED = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"';
 async function under(prefix: readonly string[], args: readonly string[]) {
   const home = new Home(makeFolder());
   const run = start([...prefix, GW, "--home", home.folder, ...args], { env: home.environment() });
-  return within(run.exited, 60_000, "it ends");
+  return within(run.exited, 120_000, "it ends");
 }
 
 const without = ["unshare", "--user", "--map-current-user", "--keep-caps", "sh", "-c", NONE_ALLOWED, "sh"];
@@ -60,7 +60,7 @@ test("a folder that would make everything writable is refused, and so is the hom
     const home = await new Home(makeFolder()).init();
     const at = folder === "HOME" ? home.folder : folder;
     const command = [GW, "--home", home.folder, "run", "--contain", "--write", at, "--", "true"];
-    const done = await within(start(command, { env: home.environment() }).exited, 60_000, "it ends");
+    const done = await within(start(command, { env: home.environment() }).exited, 120_000, "it ends");
     assert.equal(codeOf(done), "contain_unavailable", at);
   }
 });

@@ -48,7 +48,7 @@ describe("a day: an agent asks, a person decides, the gateway acts, the log prov
     const calling = home.start(["call", ...args]);
     const [approval] = await home.approvals();
     await decide(idOf(approval, "approval_id"), (approval?.["card"] ?? {}) as Members);
-    return within(calling.exited, 60_000, "gw call ends");
+    return within(calling.exited, 120_000, "gw call ends");
   }
 
   test("a person approves, the provider gets the credential, the agent gets the answer: exit 0", async () => {
@@ -84,7 +84,7 @@ describe("a day: an agent asks, a person decides, the gateway acts, the log prov
     const calling = home.start(["call", "demo.thing.get", "id=43"]);
     await until("it says that a person is asked", () => /^Waiting for a person: /m.test(calling.err()));
     await home.approve(String((await home.approvals())[0]?.["approval_id"]));
-    const done = await within(calling.exited, 60_000, "gw call ends");
+    const done = await within(calling.exited, 120_000, "gw call ends");
     assert.equal(done.code, 0, done.err);
     assert.equal((JSON.parse(done.out) as Members)["url"], "/v1/things/43");
     assert.match(done.err, /^success, status 200, call call_/m);

@@ -28,7 +28,7 @@ describe("what the file system refuses is told with a code and what to do", asUs
 
   function runAs(env: NodeJS.ProcessEnv, command: readonly string[]): Promise<Exited> {
     const running = start(command, { env: { PATH: process.env["PATH"], ...env } });
-    return within(running.exited, 60_000, `${command.join(" ")} with ${env["HOME"]}`).finally(() => running.end());
+    return within(running.exited, 120_000, `${command.join(" ")} with ${env["HOME"]}`).finally(() => running.end());
   }
 
   /** The uid of the suite has no account where root started it. */

@@ -129,7 +129,7 @@ function startBridge(home: Home) {
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   const answer = async (name: string): Promise<Members> => {
     for (;;) {
-      const { value, done } = await within(lines.next(), 60_000, "the client's answer");
+      const { value, done } = await within(lines.next(), 120_000, "the client's answer");
       assert.ok(done !== true, "the client ended");
       const said = JSON.parse(String(value)) as Members;
       if (name in said) return said;

@@ -31,7 +31,7 @@ describe("what takes long says on a terminal how far it is, and leaves nothing o
     ];
     const line = `${words.map((word) => `'${word}'`).join(" ")}${into === "" ? "" : ` > '${into}'`}`;
     const command = terminal ? ["script", "-qec", line, "/dev/null"] : ["sh", "-c", line];
-    return within(start(command, { env: { ...twin.environment(), SHELL: "/bin/sh" } }).exited, 60_000, args.join(" "));
+    return within(start(command, { env: { ...twin.environment(), SHELL: "/bin/sh" } }).exited, 120_000, args.join(" "));
   }
 
   /** The bar was there, and the last that was written of it is an empty line. */

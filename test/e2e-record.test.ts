@@ -36,7 +36,7 @@ function ask(path: string, bytes: string): Promise<Members> {
       resolve(JSON.parse(body.slice(body.indexOf("{"), body.lastIndexOf("}") + 1)) as Members);
     });
   });
-  return within(work, 60_000, "an answer to raw bytes");
+  return within(work, 120_000, "an answer to raw bytes");
 }
 
 function post(path: string, body: string, type = "application/json"): string {
@@ -220,7 +220,7 @@ describe("whatever a plane refuses or takes is in the log under the words of its
     const calling = home.start(["call", "demo.thing.burn", "name=sofa", "--json"]);
     const [approval] = await home.approvals();
     await home.approve(idOf(approval, "approval_id"));
-    const done = await within(calling.exited, 60_000, "gw call ends");
+    const done = await within(calling.exited, 120_000, "gw call ends");
     const result = JSON.parse(done.out) as Members;
     const id = idOf(result, "call_id");
     const record = JSON.parse((await home.must(["activity", "show", id, "--json"])).out) as {

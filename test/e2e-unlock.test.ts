@@ -78,7 +78,7 @@ describe("operators who unlock at one moment", asUser, () => {
       ]),
     );
     for (const { exited } of both) {
-      const { code, out, err } = await within(exited, 60_000, "gw unlock");
+      const { code, out, err } = await within(exited, 120_000, "gw unlock");
       assert.deepEqual([code, out.trim()], [0, "Unlocked."], err);
     }
     assert.equal((await home.status())["locked"], false);

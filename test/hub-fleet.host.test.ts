@@ -129,7 +129,7 @@ async function waiting(): Promise<Readonly<Record<string, string | null>>> {
 }
 
 const waits = (name: Name, how: string | null): Promise<boolean> =>
-  until(`${name}: ${how}`, async () => (await waiting())[name] === how, 60_000);
+  until(`${name}: ${how}`, async () => (await waiting())[name] === how);
 
 /** Whether an operator vouched for every life of the process that wrote a host's log. */
 async function attestedHere(name: Name): Promise<boolean> {
@@ -268,14 +268,10 @@ test("a card is approved with a grant from a machine without a gateway, and the 
   try {
     await screen.shows(next.id);
     // Cards of agents that gave up come before it. A key that comes while the screen has just changed does not count.
-    await until(
-      "g opens the grant",
-      () => {
-        screen.type("j", "j", "j", "j", "j", "j", "g");
-        return until("", () => screen.text().includes("gw grant add"), 5_000).catch(() => false);
-      },
-      60_000,
-    );
+    await until("g opens the grant", () => {
+      screen.type("j", "j", "j", "j", "j", "j", "g");
+      return until("", () => screen.text().includes("gw grant add"), 5_000).catch(() => false);
+    });
     await screen.shows("gw grant add demo-thing-buy-");
     screen.type("Enter");
     await screen.shows("Approve, and sign the grant demo-thing-buy-");

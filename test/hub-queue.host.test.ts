@@ -136,17 +136,13 @@ real(
   async () => {
     const watching = desk.start(["watch", ...hub(), "--json", "--passphrase-file", desk.passphraseFile]);
     const told = (what: string): Promise<Members> =>
-      until(
-        `it is told of ${what}`,
-        () => {
-          const lines = watching
-            .out()
-            .split("\n")
-            .filter((line) => line.includes(what));
-          return lines.length > 0 && (JSON.parse(lines[0] ?? "") as Members);
-        },
-        60_000,
-      );
+      until(`it is told of ${what}`, () => {
+        const lines = watching
+          .out()
+          .split("\n")
+          .filter((line) => line.includes(what));
+        return lines.length > 0 && (JSON.parse(lines[0] ?? "") as Members);
+      });
     const { run, id } = await ask("to be watched", "demo.thing.make");
     assert.deepEqual([(await told(id))["gateway"], (await told(id))["state"]], ["web1", "pending"]);
     await desk.must(["approve", id, ...hub()]);

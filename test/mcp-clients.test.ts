@@ -32,7 +32,7 @@ function startAgent(home: Home, era: "current" | "legacy", args: readonly string
     order: (order) => void child.stdin.write(`${JSON.stringify(order)}\n`),
     async answer() {
       for (;;) {
-        const { value, done } = await within(lines.next(), 60_000, "the agent's answer");
+        const { value, done } = await within(lines.next(), 120_000, "the agent's answer");
         assert.ok(done !== true, "the agent ended");
         const answer = JSON.parse(String(value)) as Members;
         // A slow machine shows progress where a fast one needs none.
@@ -195,12 +195,12 @@ describe("MCP with real processes and the official clients", asUser, () => {
         void parent.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
       const lines = createInterface(parent.stdout)[Symbol.asyncIterator]();
       say({ id: 1, method: "initialize", params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo } });
-      await within(lines.next(), 20_000, "the answer to initialize");
+      await within(lines.next(), 120_000, "the answer to initialize");
       say({ method: "notifications/initialized" });
       say({ id: 2, method: "tools/call", params: { name: "demo__thing-get", arguments: { id: "99" } } });
       const [approval] = await home.approvals();
       await home.approve(idOf(approval, "approval_id"));
-      await within(lines.next(), 20_000, "the result");
+      await within(lines.next(), 120_000, "the result");
       assert.equal((await home.status())["sessions_live"], 1);
       parent.kill("SIGKILL");
       await until("the session has ended", async () => (await home.status())["sessions_live"] === 0);

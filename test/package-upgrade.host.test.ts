@@ -80,7 +80,7 @@ describe("the Debian package over another one", obstacle === undefined ? {} : { 
       ...["gw", "unlock", "--first", "--passphrase-file", passphrase],
     ]);
     const ended = new Promise((resolve) => unlocking.once("exit", resolve));
-    await until("the step is under way", () => machine.inside(["test", "-e", "/run/gw/held"]).status === 0, 60_000);
+    await until("the step is under way", () => machine.inside(["test", "-e", "/run/gw/held"]).status === 0);
     await machine.stop("SIGKILL");
     await ended;
     assert.equal(readFormat(), format + 1, "older programs are kept away from here on");

@@ -22,7 +22,7 @@ test(
       pane.type("Up", "Left");
       pane.write(passphrase);
       pane.type("F5", "Enter");
-      await pane.shows("LEFT 0", 60_000);
+      await pane.shows("LEFT 0");
       assert.ok(!pane.text().includes(passphrase.slice(0, 8)), "nothing of it is echoed");
     } finally {
       pane.close();
@@ -45,7 +45,7 @@ test("npm start asks for a new passphrase and never a second time to unlock what
   const command = `"${process.execPath}" --disable-warning=ExperimentalWarning --disable-sigusr1 "${program}"`;
   const pane = openPane(folder, command, env);
   try {
-    await pane.shows("Enter for a generated one", 60_000);
+    await pane.shows("Enter for a generated one");
     pane.write("own");
     pane.type("Enter");
     for (const prompt of ["New passphrase:", "Once more:"]) {

@@ -62,7 +62,7 @@ async function approveNext(): Promise<string> {
 }
 
 async function summaryOf({ exited }: Started): Promise<{ code: number | null; err: string; out: string }> {
-  return within(exited, 60_000, "the wrapper ends");
+  return within(exited, 120_000, "the wrapper ends");
 }
 
 test("what the wrapper starts acts without a card of its own, and a double fork stays inside", skip, async () => {

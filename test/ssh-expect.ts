@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import type { TransportObservation } from "../src/conventions/outcome/observation.ts";
 import type { Sleep } from "../src/kernel/clock.ts";
 import { realSleep } from "./ssh-stand.ts";
+import { until } from "./support/home.ts";
 
 /** What the SSH tests say about observations, and the pieces of which their false receivers are made. */
 export const READY = `printf '{"frame":"ready","format":"gw.receiver/v1","nonce":"AAAAAAAAAAAAAAAAAAAAAA"}\\n'`;
@@ -44,9 +45,5 @@ export function deadlineWhen(over: () => boolean): Sleep {
 }
 
 export async function appears(path: string): Promise<void> {
-  for (let turn = 0; turn < 500; turn++) {
-    if (existsSync(path)) return;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  assert.fail(`${path} did not appear`);
+  await until(`${path} appears`, () => existsSync(path));
 }

@@ -132,21 +132,17 @@ real("a helper that stands ready serves one call, is replaced, and goes with the
   const seen = await transport.send(receipt, stand.target(), signer, limits);
   assert.ok(seen.kind === "answered" || (seen.kind === "never_sent" && seen.reason === "helper_failed"));
   transport.close();
-  for (let turn = 0; turn < 2_000 && helperPids().length > 0; turn++) await realSleep.sleep(20);
-  assert.deepEqual(helperPids(), []);
+  await until("no helper is left", () => helperPids().length === 0);
   const brief = createSshTransport(stand.options({ spareHelperMs: 50 }));
   expectAnswered(await brief.send(receipt, stand.target(), signer, limits), 0);
-  for (let turn = 0; turn < 2_000 && helperPids().length > 0; turn++) await realSleep.sleep(20);
-  assert.deepEqual(helperPids(), []);
+  await until("no helper is left", () => helperPids().length === 0);
 });
 
-async function theSpare(other?: string): Promise<string[]> {
-  for (let turn = 0; turn < 2_000; turn++) {
+function theSpare(other?: string): Promise<string[]> {
+  return until("one helper stands ready", () => {
     const found = helperPids().filter((pid) => pid !== other);
-    if (found.length === 1) return found;
-    await realSleep.sleep(20);
-  }
-  return [];
+    return found.length === 1 && found;
+  });
 }
 
 real("the genuine client, started by somebody else of the same user, gets no signature from our socket", async () => {

@@ -152,7 +152,7 @@ describe("operations and plans in gw watch, in a real terminal", noTmux === null
     const first = due.exec(pane.text())?.[1];
     await until("the countdown runs", () => due.exec(pane.text())?.[1] !== first);
     job.completed = 100;
-    await pane.shows("at 100/100", 60_000);
+    await pane.shows("at 100/100");
     assert.doesNotMatch(pane.text(), /succeeded/);
     await finish(id);
     await pane.shows("No operation is open");
@@ -193,7 +193,7 @@ describe("operations and plans in gw watch, in a real terminal", noTmux === null
     assert.deepEqual([cancel["actor"], cancel["reason"]], ["ada", "too dear"]);
     assert.equal(typeof cancel["expected_effect"], "string");
     Object.assign(script.jobs[0] ?? {}, { state: "cancelled" });
-    await pane.shows("cancelled, as the provider reports", 60_000);
+    await pane.shows("cancelled, as the provider reports");
     pane.close();
   });
 
@@ -202,7 +202,7 @@ describe("operations and plans in gw watch, in a real terminal", noTmux === null
     const lying = await startJob();
     Object.assign(script.jobs[1] ?? {}, { named: "job-999" });
     const pane = await watch();
-    await pane.shows("1 NEEDS A PERSON", 60_000);
+    await pane.shows("1 NEEDS A PERSON");
     await pane.shows(`! gw operation reconcile ${lying}`);
     pane.type("o");
     await pane.shows("> ! acme.report.create");
@@ -233,8 +233,8 @@ describe("operations and plans in gw watch, in a real terminal", noTmux === null
     Object.assign(script.jobs[0] ?? {}, { state: "failed" });
     Object.assign(script.jobs[2] ?? {}, { named: "job-999" });
     ids.push(await startJob());
-    await pane.shows("failed", 60_000);
-    await pane.shows(/! acme\.report\.create job-3 {2}NEEDS A PERSON/, 60_000);
+    await pane.shows("failed");
+    await pane.shows(/! acme\.report\.create job-3 {2}NEEDS A PERSON/);
     assert.deepEqual(rows().slice(0, 3), order);
     assert.match(pane.text(), /^> {3}acme\.report\.create job-2/m);
     // A row that has just changed takes no key: the next press is the one that counts, and it counts for the same row.
@@ -436,7 +436,7 @@ describe("the reference provider's jobs and faults in gw watch", {
     const made = await call(agent, run, "reference.report.create", { account: nextAccount(), range, format: "csv" });
     assert.equal(made.body["outcome"], "unknown", made.text);
     await pane.shows(/NOT KNOWN whether it was started|running at the provider/);
-    await pane.shows(/reference\.report\.create \S+ {2}succeeded/, 60_000);
+    await pane.shows(/reference\.report\.create \S+ {2}succeeded/);
     const listed = JSON.parse((await home.must(["operation", "list", "--all", "--json"])).out) as readonly Members[];
     assert.equal(listed.length, 1);
     const causes = ((listed[0]?.["history"] ?? []) as readonly Members[]).map(({ cause }) => cause);

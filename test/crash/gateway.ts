@@ -142,7 +142,7 @@ async function startAnother(more: Partial<BenchOptions>): Promise<Bench> {
 
 /** Until every operation has ended or waits for a person, in its row too. */
 async function settleAll({ gateway, rows }: Bench): Promise<void> {
-  const giveUpAt = Date.now() + 60_000;
+  const giveUpAt = Date.now() + 240_000;
   for (;;) {
     const open = gateway.operations.list().filter(({ state, problem }) => !isSettled(state) && problem === null);
     const unsettled = operationStates

@@ -184,7 +184,7 @@ export async function makeFleet(programs: string, more: readonly string[] = []):
       const now = await host.agent.ask("GET", idIn(first, "status_path"));
       return now.status !== 202 && now;
     };
-    const reply = first.status === 202 ? await until("it is told", over, 60_000) : first;
+    const reply = first.status === 202 ? await until("it is told", over) : first;
     return { id, as: outcomeOf(reply), text: reply.text };
   };
   const stand: FleetStand = {

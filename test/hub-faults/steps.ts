@@ -134,7 +134,6 @@ export const hubSteps: readonly HubStep[] = [
         await until(
           "the other host has followed",
           async () => Number((await stand.web2.home.status())["policy_version"]) > version,
-          60_000,
         );
       };
     },

@@ -178,7 +178,7 @@ export async function makeDebianMachine(): Promise<DebianMachine> {
       // The flag says that it listens.
       const listening = ["grep", "-q", " 00010000 .* /run/gw-ident/ident.sock", "/proc/net/unix"];
       const listens = (): boolean => inside(listening).status === 0;
-      await until("gw-ident can be asked", listens, 60_000);
+      await until("gw-ident can be asked", listens);
       return started;
     },
     passphraseFile() {
@@ -196,7 +196,7 @@ export async function makeDebianMachine(): Promise<DebianMachine> {
           if (started.exitCode !== null) assert.fail(said());
           return manager.lines().includes("READY=1");
         };
-        await until("the gateway is ready", isReady, 60_000);
+        await until("the gateway is ready", isReady);
       } finally {
         manager.close();
       }

@@ -330,7 +330,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       return signStatement(statement, { sign: (bytes) => sign(null, bytes, operatorKeys.privateKey) });
     },
     async waiting() {
-      for (const giveUpAt = Date.now() + 60_000; Date.now() < giveUpAt; ) {
+      for (const giveUpAt = Date.now() + 240_000; Date.now() < giveUpAt; ) {
         const found = gateway.desk.list().at(-1);
         if (found !== undefined) return found;
         await new Promise((resolve) => setImmediate(resolve));

@@ -15,5 +15,5 @@ export async function killedAt(at: number, below: string, home: Home, args: read
     ],
     { env: { ...home.environment(), GW_KILL_AT: `${at}:${below}` } },
   );
-  return within(running.exited, 60_000, `gw ${args.join(" ")}, killed at ${at}`);
+  return within(running.exited, 120_000, `gw ${args.join(" ")}, killed at ${at}`);
 }

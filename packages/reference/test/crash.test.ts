@@ -154,7 +154,7 @@ function mails(file: string): readonly string[] {
 
 /** The other side is a real process: look again until it has had its turn. */
 async function settled(done: () => boolean): Promise<void> {
-  for (let round = 0; round < 1_000; round++) {
+  for (const giveUpAt = Date.now() + 120_000; Date.now() < giveUpAt; ) {
     if (done()) return;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
