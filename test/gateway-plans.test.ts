@@ -3,9 +3,11 @@ import { afterEach, beforeEach, test } from "node:test";
 import { renderCard } from "../src/conventions/approval/render.ts";
 import type { CallResult } from "../src/conventions/outcome/result.ts";
 import type { Run } from "../src/gateway/run/run.ts";
+import { digestJson } from "../src/kernel/canonical-json.ts";
+import { defaults } from "../src/kernel/defaults.ts";
 import { Denied } from "../src/kernel/failure.ts";
 import type { PlanId } from "../src/kernel/ids.ts";
-import type { JsonObject } from "../src/kernel/json.ts";
+import type { JsonObject, JsonValue } from "../src/kernel/json.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { untilDone } from "./support/clock.ts";
 import { answerJson, bodyOf, consequentialPack, previewBody } from "./support/consequential.ts";
@@ -65,6 +67,8 @@ async function execute(planId: string, revision = "r7"): Promise<CallResult> {
   return call.done;
 }
 
+const sentPlans = (): number => provider.received.filter(({ url }) => url === "/memberships").length;
+
 const types = (): readonly string[] => bench.events().map(({ event_type }) => event_type);
 
 test("a preview is stored as a plan and executed with the plan identifier and expected revision alone", async () => {
@@ -120,6 +124,7 @@ test("a preview is audited on its own path and triggers none of the completed-ch
   const finished = bench.events().find(({ event_type }) => event_type === "preview_finished");
   assert.ok(finished?.event_type === "preview_finished" && finished.outcome === "succeeded");
   assert.deepEqual(finished.read_revisions, [{ resource: "projects/p1", revision: "r7" }]);
+  assert.equal(finished.effects_digest, digestJson(previewBody()["effects"] as JsonValue));
   for (const change of ["intent_accepted", "action_started", "transport_started", "action_finished"])
     assert.ok(!written.includes(change), change);
   assert.ok(written.includes("budget_reserved") && written.includes("budget_settled"), "a preview escapes no budget");
@@ -190,9 +195,38 @@ test("a preview that the provider refuses is an error with its answer, and leave
   assert.equal(result.response?.status, 403);
 });
 
-test("a preview that is too large for a card is refused", async () => {
-  provider.answer((_request, response) => answerJson(response, 200, { ...previewBody(), note: "x".repeat(70_000) }));
+test("a preview that is too large for a card is refused, and one that just fits is not", async () => {
+  let note = "";
+  provider.answer((_request, response) => answerJson(response, 200, { ...previewBody(), note }));
+  note = "x".repeat(defaults.previewBytes - JSON.stringify({ ...previewBody(), note }).length);
+  assert.equal((await preview()).executable, true);
+  note += "x";
   await assert.rejects(preview(), denies("preview_too_large"));
+});
+
+test("a preview that takes time is not looked for before the provider says", async () => {
+  provider.answer((request, response) => {
+    if (request.method === "GET") return answerJson(response, 200, previewBody());
+    response.writeHead(202, { location: "/v1/plans/p-1", "retry-after": "30" }).end();
+  });
+  const pending = preview();
+  await untilDone(bench.time, 0, () => types().includes("preview_finished"));
+  await bench.time.advance(29_000);
+  assert.equal(provider.received.length, 1);
+  await untilDone(bench.time, 1_000, () => provider.received.length > 1);
+  assert.equal((await pending).executable, true);
+});
+
+test("what no action previews has no plan", async () => {
+  const other = scriptedCaller();
+  const opened = await bench.openRun(other, ["acme.thing.post", "acme.thing.get"]);
+  await bench.approve();
+  await opened.admission?.session;
+  for (const action of ["acme.thing.post", "acme.thing.get"]) {
+    const call = (async () => bench.gateway.startPlan(other, opened.id, { action, input: {} }).done)();
+    await assert.rejects(call, denies("plan_required"), action);
+  }
+  assert.equal(provider.received.length, 0);
 });
 
 test("an action that needs a plan cannot be called without one, and a preview called plainly is still one", async () => {
@@ -227,7 +261,7 @@ test("a plan is used once, by two requests at the same time too", async () => {
   await bench.approve();
   const results = await Promise.allSettled([first.done, second.done]);
   assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1);
-  assert.equal(provider.received.filter(({ url }) => url === "/memberships").length, 2);
+  assert.equal(sentPlans(), 2);
 });
 
 test("another caller's plan is not found", async () => {
@@ -254,7 +288,7 @@ test("a plan expires after fifteen minutes, or with the provider's own expiry wh
     assert.deepEqual(error.extra["changed"], ["expires_at"]);
     return true;
   });
-  assert.equal(provider.received.filter(({ url }) => url === "/memberships").length, 0);
+  assert.equal(sentPlans(), 0);
 });
 
 test("a plan that expires while its card is open is not executed", async () => {
@@ -268,7 +302,7 @@ test("a plan that expires while its card is open is not executed", async () => {
   await bench.time.advance(6_000);
   await bench.approve();
   await assert.rejects(call.done, denies("plan_stale"));
-  assert.equal(provider.received.filter(({ url }) => url === "/memberships").length, 0);
+  assert.equal(sentPlans(), 0);
 });
 
 test("another expected revision is plan_stale and names what changed", async () => {
@@ -293,10 +327,61 @@ test("plan_stale of the provider reaches the agent with what changed, and the pl
     return true;
   });
   await assert.rejects(execute(plan_id), denies("plan_stale"));
+  assert.equal(sentPlans(), 1, "it is asked once");
   const rejected = bench.events().find(({ event_type }) => event_type === "plan_rejected");
   assert.ok(rejected?.event_type === "plan_rejected");
   assert.deepEqual(rejected.changed, ["projects/p1"]);
   assert.ok(!types().includes("plan_executed"));
+});
+
+test("a provider says in several ways that a plan is stale, and nothing else is taken for it", async () => {
+  const answers: readonly (readonly [number, unknown, readonly string[] | null])[] = [
+    [412, {}, ["expected_revision"]],
+    [412, { changed: ["projects/p1", 7] }, ["projects/p1"]],
+    [409, { error: "version_conflict" }, []],
+    [409, { code: "plan_stale", changed: "projects/p1" }, []],
+    [409, { code: "quota" }, null],
+    [400, { code: "plan_stale" }, null],
+  ];
+  caller = scriptedCaller();
+  run = await openApproved(caller, { sideEffects: answers.length });
+  for (const [status, body, changed] of answers) {
+    provider.answer((request, response) => {
+      if (request.url.endsWith("/plan")) return answerJson(response, 200, previewBody());
+      return answerJson(response, status, body);
+    });
+    const { plan_id } = await preview();
+    const seen = await execute(plan_id).catch((error: unknown) => error);
+    if (changed === null) assert.equal((seen as CallResult).outcome, "error", JSON.stringify(body));
+    else {
+      assert.ok(seen instanceof Denied && seen.code === "plan_stale", JSON.stringify(body));
+      assert.deepEqual(seen.extra["changed"], changed);
+    }
+  }
+});
+
+test("the store keeps all of a plan that waits, and digests of one that was used", async () => {
+  answerWell();
+  const { plan_id } = await preview();
+  const [waits] = bench.rows("plans", "previewed");
+  assert.deepEqual(waits?.["input"], INPUT);
+  assert.equal((waits?.["preview"] as JsonObject | null)?.["mode"], "preview");
+  assert.equal((await execute(plan_id)).outcome, "success");
+  const [used] = bench.rows("plans", "executed");
+  assert.deepEqual([used?.["input"], used?.["preview"]], [{}, null]);
+});
+
+test("a plan belongs to everything that a wrapper started", async () => {
+  answerWell();
+  const limits = { attempts: 40, sideEffects: 5, durationMs: 600_000, spendCents: 0 };
+  const wrapper = scriptedCaller();
+  run = await bench.gateway.openRun(wrapper, { purpose: "w", actions: ACTIONS, limits, descendants: true });
+  await bench.approve();
+  await run.admission?.session;
+  caller = scriptedCaller({ parent: wrapper });
+  const { plan_id } = await preview();
+  caller = scriptedCaller({ parent: wrapper });
+  assert.equal((await execute(plan_id)).outcome, "success");
 });
 
 test("what the preview calls not executable is not executed, whatever it says of the whole", async () => {

@@ -12,7 +12,8 @@ import type { Run } from "../src/gateway/run/run.ts";
 import { isoTime } from "../src/kernel/clock.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
-import { type Bench, denies, operatorKeys, startBench } from "./support/gateway.ts";
+import { untilDone } from "./support/clock.ts";
+import { type Bench, denies, operatorKeys, secondOperator, startBench } from "./support/gateway.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
 let provider: TestProvider;
@@ -20,6 +21,7 @@ let bench: Bench;
 let caller: ScriptedCaller;
 
 const APPLY = "acme.role.apply";
+const CLEAR = "acme.role.clear";
 const VIEW = { project_id: "p1", role: "viewer" };
 
 beforeEach(async () => {
@@ -43,6 +45,10 @@ actions:
       project_id: { in: path, type: string }
       role: { in: body, type: string }
       ticket_ref: { in: body, type: string, optional: true }
+  role.clear:
+    effect: write
+    needs: { ticket: true }
+    request: { method: POST, path: "/v1/projects/*/clear" }
 `);
   bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
   caller = scriptedCaller();
@@ -107,6 +113,19 @@ test("a call that needs a ticket and has none is asked about, and its card says 
   assert.equal(provider.received.length, 0);
   await bench.deny("no ticket, no change");
   await assert.rejects(pending, denies("approval_denied"));
+  assert.equal(provider.received.length, 0);
+});
+
+test("a call at a place that no ticket can name is denied, and nobody is asked", async () => {
+  const run = await bench.openRun(caller, [CLEAR]);
+  await bench.approve();
+  await run.admission?.session;
+  const { done } = bench.gateway.startCall(caller, run.id, { action: CLEAR, input: {} });
+  let settled = false;
+  done.catch(() => undefined).finally(() => (settled = true));
+  await untilDone(bench.time, 0, () => settled || bench.gateway.desk.list().length > 0);
+  assert.equal(bench.gateway.desk.list().length, 0);
+  await assert.rejects(done, denies("ticket_required"));
   assert.equal(provider.received.length, 0);
 });
 
@@ -178,6 +197,9 @@ test("what is signed for another run, operation, target, time or by somebody els
   }
   const issuers = contextFor(approval, { issuer: "tickets.example" });
   await assert.rejects(decideWith(approval, issuers, "k-desk", desk.privateKey), denies("ticket_signature_invalid"));
+  // An operator too, but not the one who approves.
+  const bobs = contextFor(approval, { issuer: "bob" });
+  await assert.rejects(decideWith(approval, bobs, "k2", secondOperator.privateKey), denies("ticket_signature_invalid"));
   const plain = bench.decision(approval, { ticket_context: "jira:OPS-17" });
   await assert.rejects(bench.gateway.desk.decide(plain), denies("ticket_signature_invalid"));
   assert.equal(bench.gateway.desk.find(approval.approvalId)?.state, "pending");

@@ -46,11 +46,19 @@ beforeEach(async () => {
   provider.answer((request, response) =>
     request.url.startsWith("/tickets/") ? ticketAnswer(request, response) : applyAnswer(request, response),
   );
-  bench = await startBench(`
+  bench = await startBench(packText(provider.origin));
+  prepare();
+});
+afterEach(async () => {
+  await bench.close();
+  await provider.close();
+});
+
+const packText = (origin: string): string => `
 format: gw.pack/v1
 pack: acme
 provider:
-  origin: ${provider.origin}
+  origin: ${origin}
   credential: acme-token
   auth: { scheme: bearer }
   network: private
@@ -75,15 +83,13 @@ actions:
     request: { method: GET, path: "/tickets/{key}" }
     input:
       key: { in: path, type: string, maxLength: 64 }
-`);
+`;
+
+function prepare(): void {
   bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
   bench.services.push(service);
   caller = scriptedCaller();
-});
-afterEach(async () => {
-  await bench.close();
-  await provider.close();
-});
+}
 
 async function openAssigned(ref = "tracker:OPS-17"): Promise<Run> {
   const run = await bench.openRun(caller, [APPLY]);
@@ -220,6 +226,25 @@ test("what the service said counts for a while and is then asked again, also bef
   ]);
 });
 
+test("what the service said is too old when a send had to wait for longer: nothing is sent", async () => {
+  await bench.close();
+  const counted = { settle: () => undefined, giveBack: () => undefined };
+  bench = await startBench(packText(provider.origin), {
+    hub: {
+      admit: () => undefined,
+      beforeSend: () => Promise.resolve(),
+      // The read of the ticket waits as well, and is none that a ticket is needed for.
+      count: () => bench.time.advance(defaults.ticketObservedMs).then(() => counted),
+      holdsAnswers: () => false,
+      beforeAnswer: () => Promise.resolve(),
+    },
+  });
+  prepare();
+  const run = await openAssigned();
+  await assert.rejects(apply(run), denies("ticket_unconfirmed"));
+  assert.deepEqual(asked(), ["GET /tickets/OPS-17"]);
+});
+
 test("a ticket closed between two tries stops the second", async () => {
   const run = await openAssigned();
   applyAnswer = (_request, response) => {
@@ -302,4 +327,21 @@ test("the card says which service will be asked, and hostile words of the servic
   assert.ok(renderCard(card).some((line) => line.includes("acme.ticket.get")));
   await bench.deny("seen");
   await assert.rejects(pending, denies("approval_denied"));
+  // Also where the run has its ticket and the credential asks on every use; a ticket that no service confirms is not read.
+  bench.credentials.set("acme-token", { eachUse: true, disabled: false, origin: provider.origin });
+  for (const [ref, read] of [
+    ["tracker:OPS-17", true],
+    ["jira:OPS-17", false],
+  ] as const) {
+    caller = scriptedCaller();
+    const call = apply(await openAssigned(ref));
+    const { card } = await bench.waiting();
+    assert.ok(card?.ticket !== undefined);
+    assert.equal(
+      renderCard(card).some((line) => line.includes("acme.ticket.get")),
+      read,
+    );
+    await bench.deny("seen");
+    await assert.rejects(call, denies("approval_denied"));
+  }
 });

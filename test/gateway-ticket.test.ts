@@ -7,6 +7,7 @@ import type { WorkContext } from "../src/conventions/ticket/context.ts";
 import { signContext } from "../src/conventions/ticket/sign.ts";
 import type { Run } from "../src/gateway/run/run.ts";
 import { isoTime } from "../src/kernel/clock.ts";
+import { Denied } from "../src/kernel/failure.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { untilDone } from "./support/clock.ts";
@@ -299,6 +300,15 @@ test("a redirect does not lead a ticketed call to a target that the ticket does 
     provider.received.map(({ url }) => url),
     ["/v1/projects/p1/roles"],
   );
+});
+
+test("a key that cannot verify anything is a fault of ours, and says nothing of the ticket", async () => {
+  const run = await openApproved();
+  const { publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  bench.issuers.push({ kind: "issuer", name: "desk", keyId: "k-rsa", publicKey });
+  const token = await sign(contextOf(run, { issuer: "desk" }), "k-rsa");
+  await assert.rejects(bench.gateway.attachTicket(run.id, token), (error) => !(error instanceof Denied));
+  assert.equal(observed().length, 0);
 });
 
 test("nothing is attached to a run that ended or never was", async () => {
