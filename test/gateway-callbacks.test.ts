@@ -8,6 +8,7 @@ import type { AuditEvent, EventOf } from "../src/audit/event.ts";
 import { learn, type Operation } from "../src/gateway/operation/operations.ts";
 import type { Run } from "../src/gateway/run/run.ts";
 import { defaults } from "../src/kernel/defaults.ts";
+import { Denied } from "../src/kernel/failure.ts";
 import type { OperationId } from "../src/kernel/ids.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
 import { githubHeaders, openCallbacks, post, standardHeaders } from "./support/callbacks.ts";
@@ -435,6 +436,16 @@ test("an unknown pack, a wrong signature, an old one and a locked gateway look t
   assert.deepEqual(refusals(), [...strangers, ...forged, "callback_too_old", "callback_too_old", "gateway_locked"]);
   assert.equal(ofType("callback_refused")[0]?.pack, null, "what a stranger calls a pack is not written down");
   assert.deepEqual(effects(), []);
+});
+
+test("a refusal names the event that told of it, so that the request is not told of twice", async () => {
+  const body = Buffer.from(bodyOf("job-1"));
+  const strange = { pack: "nobody", peer: "127.0.0.1", correlationId: "evt_c", rawHeaders: [], body };
+  await assert.rejects(bench.gateway.callbacks.receive(strange), (error) => {
+    assert.ok(error instanceof Denied && error.code === "callback_refused");
+    assert.deepEqual(error.circumstance.recordedAs, { eventId: ofType("callback_refused")[0]?.event_id });
+    return true;
+  });
 });
 
 /** An answer without the name that each has of its own. */
