@@ -42,6 +42,7 @@ export const heldBy: Readonly<Record<string, readonly string[]>> = {
   "gateway/outbound": ["test/gateway-pipeline.test.ts", "test/gateway-outcomes.test.ts", "test/gateway-record.test.ts"],
   "gateway/plan": ["test/gateway-plans.test.ts"],
   "gateway/record": ["test/gateway-record.test.ts", "test/gateway-volume.test.ts", "test/gateway-spend.test.ts"],
+  "gateway/recover.ts": ["test/gateway-recover.test.ts"],
   "gateway/rollback": ["test/gateway-rollback.test.ts"],
   "gateway/run": ["test/gateway-pipeline.test.ts", "test/gateway-descendants.test.ts", "test/gateway-spend.test.ts"],
   "gateway/ticket": [

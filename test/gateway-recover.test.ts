@@ -1,0 +1,220 @@
+import assert from "node:assert/strict";
+import { createSecretKey, randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, test } from "node:test";
+import { openStateStore } from "../src/adapters/store/sqlite/state.ts";
+import type { AuditEvent, EventOf } from "../src/audit/event.ts";
+import { ASKED, errandId } from "../src/gateway/operation/errand.ts";
+import type { StateRow } from "../src/gateway/ports.ts";
+import type { Run } from "../src/gateway/run/run.ts";
+import type { Step } from "../src/gateway/steps.ts";
+import { defaults } from "../src/kernel/defaults.ts";
+import { scriptedCaller } from "./support/caller.ts";
+import { type ManualTime, manualTime, untilDone } from "./support/clock.ts";
+import { answerJson, consequentialPack, previewBody } from "./support/consequential.ts";
+import { type Bench, startBench } from "./support/gateway.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+/** What a start makes of the state that an earlier life of the gateway left, as that life itself wrote it. */
+let provider: TestProvider;
+let bench: Bench;
+let folder: string;
+let time: ManualTime;
+/** Every recovery that wrote something. */
+let steps: Step[];
+const stateKey = createSecretKey(randomBytes(32));
+const ACTIONS = ["acme.membership.plan", "acme.membership.apply", "acme.thing.post", "acme.deployment.promote"];
+const PLANNED = { project_id: "p1", subject_id: "u1", role: "editor", if_match: "r7" };
+
+beforeEach(async () => {
+  provider = await startProvider();
+  folder = mkdtempSync(join(tmpdir(), "gw-recover-"));
+  time = manualTime();
+  await startGateway();
+});
+afterEach(async () => {
+  await bench.close();
+  await provider.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function startGateway(): Promise<void> {
+  steps = [];
+  bench = await startBench(consequentialPack(provider.origin), {
+    ...{ folder, time, stateKey },
+    credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
+    steps: { before: (step) => void steps.push(step), after: () => undefined },
+  });
+}
+
+/** Killed as it stands, and started again: what the new life told. */
+async function startAgain(between: () => unknown = () => undefined): Promise<readonly AuditEvent[]> {
+  const before = bench.events().length;
+  await bench.abandon();
+  await between();
+  await startGateway();
+  return bench.events().slice(before);
+}
+
+async function openApproved(): Promise<{ readonly run: Run; start(action: string, input: object): Promise<unknown> }> {
+  const caller = scriptedCaller();
+  const run = await bench.openRun(caller, ACTIONS);
+  await bench.approve();
+  await run.admission?.session;
+  const start = (action: string, input: object): Promise<unknown> => {
+    const how = { action, input: input as never };
+    const planned = action === "acme.membership.plan";
+    const { done } = planned
+      ? bench.gateway.startPlan(caller, run.id, how)
+      : bench.gateway.startCall(caller, run.id, how);
+    done.catch(() => undefined);
+    return done;
+  };
+  return { run, start };
+}
+
+function ofType<Type extends AuditEvent["event_type"]>(events: readonly AuditEvent[], type: Type) {
+  return events.filter((event): event is EventOf<Type> => event.event_type === type);
+}
+
+const silent = (): void => provider.answer(() => undefined);
+const asked = (count: number) => untilDone(time, 0, () => provider.received.length === count);
+
+test("what was on its way when the gateway stopped is told as unknown, and what was open is over", async () => {
+  const { run, start } = await openApproved();
+  const waiting = await bench.openRun(scriptedCaller(), ACTIONS);
+  silent();
+  void start("acme.thing.post", { name: "x" });
+  await asked(1);
+  void start("acme.membership.plan", PLANNED);
+  await asked(2);
+  const [session] = [...run.sessions.values()];
+  const told = await startAgain();
+
+  const links = { run_id: run.id, session_id: session?.id };
+  const [unobserved, ...others] = ofType(told, "outcome_unobserved");
+  assert.equal(others.length, 0);
+  assert.deepEqual({ run_id: unobserved?.run_id, session_id: unobserved?.session_id }, links);
+  const [finished] = ofType(told, "action_finished");
+  assert.deepEqual(
+    [finished?.outcome, finished?.request?.target_boundary, finished?.request?.normalized_operation],
+    ["unknown", provider.origin, "POST acme.thing.post"],
+  );
+  const [previewed] = ofType(told, "preview_finished");
+  assert.deepEqual({ run_id: previewed?.run_id, session_id: previewed?.session_id }, links);
+  assert.deepEqual([previewed?.outcome, previewed?.plan_id], ["unknown", null]);
+  assert.equal(previewed?.call_id, previewed?.request?.correlation_id);
+  assert.deepEqual(
+    ofType(told, "run_ended").map(({ run_id, reason }) => [run_id, reason]),
+    [run.id, waiting.id].map((id) => [id, "gateway_restarted"]),
+  );
+  assert.deepEqual(
+    ofType(told, "session_ended").map(({ session_id, end_reason }) => [session_id, end_reason]),
+    [[session?.id, "gateway_restarted"]],
+  );
+  const [counts, ...more] = ofType(told, "recovery_finished");
+  assert.equal(more.length, 0);
+  assert.deepEqual([counts?.unfinished, counts?.unknown, counts?.resumed], [2, 2, 1]);
+
+  const ended = bench.rows("runs", "ended");
+  assert.deepEqual(
+    ended.map(({ sessions, end_reason }) => [sessions, end_reason]),
+    [run, waiting].map(() => [[], "gateway_restarted"]),
+  );
+  for (const state of ["sent", "unknown", "tracked"]) assert.deepEqual(bench.rows("attempts", state), [], state);
+  assert.equal(bench.gateway.operations.list().length, 1);
+  assert.ok(steps.includes("recovery.finished"));
+});
+
+test("a start that finds nothing open tells of nothing and writes nothing", async () => {
+  const { start } = await openApproved();
+  silent();
+  void start("acme.membership.plan", PLANNED);
+  await asked(1);
+  assert.notEqual((await startAgain()).length, 0);
+  const told = await startAgain();
+  assert.deepEqual(
+    told.map(({ event_type }) => event_type),
+    [],
+  );
+  assert.ok(!steps.includes("recovery.finished"));
+});
+
+test("a plan that waited is rejected with its run, and what it would do is not kept", async () => {
+  provider.answer((_request, response) => answerJson(response, 200, previewBody()));
+  const { start } = await openApproved();
+  await start("acme.membership.plan", PLANNED);
+  assert.equal(bench.rows("plans", "previewed").length, 1);
+  await startAgain();
+  assert.equal(bench.rows("plans", "previewed").length, 0);
+  const [rejected] = bench.rows("plans", "rejected");
+  assert.deepEqual([rejected?.["preview"], rejected?.["input"]], [null, {}]);
+});
+
+test("a call of which several tries were left becomes one operation", async () => {
+  const { start } = await openApproved();
+  silent();
+  void start("acme.thing.post", { name: "x" });
+  await asked(1);
+  const [row] = bench.rows("attempts", "sent");
+  assert.ok(row !== undefined);
+  const [{ event_id: id, run_id: runId } = { event_id: "", run_id: "" }] = ofType(bench.events(), "intent_accepted");
+  const other = { table: "attempts", id: `${id.slice(0, -1)}Z`, runId, state: "unknown", body: row } as const;
+  const told = await startAgain(() => put(other));
+  assert.equal(bench.gateway.operations.list().length, 1);
+  assert.equal(ofType(told, "outcome_unobserved").length, 1, "of the one that nothing was told of yet");
+  const [counts] = ofType(told, "recovery_finished");
+  assert.deepEqual([counts?.unfinished, counts?.unknown, counts?.resumed], [2, 2, 1]);
+});
+
+test("a row that was edited is told of and never used", async () => {
+  const { start } = await openApproved();
+  provider.answer((request, response) =>
+    answerJson(response, 200, request.url.endsWith("/plan") ? previewBody() : { deployment_id: "d1" }),
+  );
+  await start("acme.membership.plan", PLANNED);
+  silent();
+  void start("acme.thing.post", { name: "x" });
+  await asked(2);
+  const edited = ["attempts", "plans", "runs"];
+  const told = await startAgain(() => {
+    const database = new DatabaseSync(join(folder, "state.db"));
+    for (const table of edited) database.exec(`update ${table} set sealed = zeroblob(64)`);
+    database.close();
+  });
+  assert.deepEqual(
+    ofType(told, "state_tampered")
+      .map(({ table }) => table)
+      .sort(),
+    edited,
+  );
+  assert.equal(ofType(told, "run_ended").length, 0);
+  assert.equal(bench.rows("runs", "ended").length + bench.rows("plans", "rejected").length, 0);
+});
+
+test("what ended long ago is forgotten, and nothing before its time", async () => {
+  const { run } = await openApproved();
+  const taken = (atMs: number): StateRow => ({
+    ...{ table: "notes", id: errandId(atMs, "x"), runId: run.id, state: ASKED, body: { atMs } },
+  });
+  const nowMs = time.clock.wallMs();
+  await startAgain(() => put(taken(nowMs - 2 * defaults.errandMs + 60_000), taken(nowMs - 2 * defaults.errandMs - 1)));
+  assert.equal(bench.rows("notes", ASKED).length, 1);
+  assert.equal(bench.rows("runs", "ended").length, 1);
+  await time.advance(defaults.endedStateKeptMs - 60_000);
+  await startAgain();
+  assert.equal(bench.rows("runs", "ended").length, 1);
+  await time.advance(120_000);
+  await startAgain();
+  assert.equal(bench.rows("runs", "ended").length, 0);
+});
+
+/** As another life would have written them. */
+async function put(...rows: readonly StateRow[]): Promise<void> {
+  const store = await openStateStore(join(folder, "state.db"), stateKey, { bytes: randomBytes });
+  await store.commit(rows, "process");
+  await store.close();
+}
