@@ -13,7 +13,7 @@ export interface ReadFrom {
 export function fromNewest(folder: string, bytes: number): ReadFrom | undefined {
   let left = bytes;
   for (const segment of segmentsOf(folder).reverse()) {
-    const { size } = statSync(join(folder, segmentName(segment)));
+    const size = sizeOf(folder, segment);
     if (size > left) return { segment, offset: size - left };
     left -= size;
   }
@@ -26,9 +26,14 @@ export function extentOf(folder: string): { readonly total: number; before(place
   let total = 0;
   for (const segment of segmentsOf(folder)) {
     begins.set(segment, total);
-    total += statSync(join(folder, segmentName(segment))).size;
+    total += sizeOf(folder, segment);
   }
   return { total, before: ({ segment, offset }) => (begins.get(segment) ?? total) + offset };
+}
+
+/** Nothing where it was archived since the folder was listed. */
+function sizeOf(folder: string, segment: number): number {
+  return statSync(join(folder, segmentName(segment)), { throwIfNoEntry: false })?.size ?? 0;
 }
 
 export function segmentsOf(folder: string): number[] {
