@@ -384,6 +384,8 @@ export const defaults = {
   documentBytes: 262_144,
   // Callers
   callerImageBytes: 536_870_912,
+  /** For one image file: one whose file system does not answer is refused, and keeps nobody else waiting. */
+  callerImageMs: 60_000,
   identWaitMs: 4_000,
   /** In place, where the kernel does not report exec: it holds up the loop, and then not again for identQuietMs. */
   identLookMs: 500,

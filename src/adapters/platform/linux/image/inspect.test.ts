@@ -130,3 +130,24 @@ test("a file that cannot be read takes its thread with it and nobody's turn: tho
   assert.equal((await look(sound, "/after")).digests.bytes, 5);
   for (const fd of [broken, sound]) closeSync(fd);
 });
+
+test("an image that is not read in time is refused and keeps no turn: those who come after are answered", {
+  skip,
+}, async () => {
+  const bounds = { withinMs: 1 };
+  const inspector = createImageInspector(() => nothing, bounds);
+  const isLate = (error: unknown): boolean => error instanceof Denied && error.code === "caller_unreadable";
+  const slow = ["a", "b", "c", "d"].map((name) => {
+    const fd = openSync(join(folder, `slow-${name}`), "w+");
+    ftruncateSync(fd, defaults.callerImageBytes);
+    return fd;
+  });
+  const looks = slow.map((fd, index) => inspector.inspect({ fd, path: `/slow-${index}`, mappings: [] }));
+  for (const look of looks) await assert.rejects(look, isLate);
+  bounds.withinMs = defaults.callerImageMs;
+  const path = join(folder, "after-slow");
+  writeFileSync(path, "image");
+  const fd = openSync(path, "r");
+  assert.equal((await inspector.inspect({ fd, path, mappings: [] })).digests.bytes, 5);
+  for (const one of [fd, ...slow]) closeSync(one);
+});

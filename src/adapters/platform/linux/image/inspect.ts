@@ -18,17 +18,22 @@ const REMEMBERED = 256;
 const AT_ONCE = 4;
 /** To start a thread takes longer than most answers, and callers come in groups: one that has answered waits so long for the next. */
 const LINGER_MS = 5_000;
+/** Threads that are in the middle of a file which does not answer cannot be ended. While there are so many, no new image is looked at. */
+const HELD_MOST = 8;
 
 /**
  * A few threads at a time, none of which stays: a new image is a rare event. The digest is made once per file identity; a file whose
  * times or size changed is another file.
  */
-export function createImageInspector(settings: () => ImageSettings): ImageInspector {
+export function createImageInspector(
+  settings: () => ImageSettings,
+  bounds: { readonly withinMs: number } = { withinMs: defaults.callerImageMs },
+): ImageInspector {
   const answers = new Map<string, Promise<ImageAnswer>>();
   const digests = new Map<string, ImageDigests>();
   let running = 0;
   const line: (() => void)[] = [];
-  const ask = createAsking();
+  const ask = createAsking(bounds);
   /** A few at a time: somebody's large image does not keep everybody else waiting, and many do not take all memory. */
   async function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     if (running >= AT_ONCE) await new Promise<void>((resolve) => line.push(resolve));
@@ -87,9 +92,10 @@ export function identityOf(stats: BigIntStats): string {
   return [stats.dev, stats.ino, stats.mtimeNs, stats.ctimeNs, stats.size].join(":");
 }
 
-/** One question at a time to a thread; one that failed is not asked again. */
-function createAsking(): (question: ImageQuestion) => Promise<ImageAnswer> {
+/** One question at a time to a thread; one that failed is not asked again, and one that is late is left behind. */
+function createAsking(bounds: { readonly withinMs: number }): (question: ImageQuestion) => Promise<ImageAnswer> {
   const idle = new Map<Worker, NodeJS.Timeout>();
+  const held = new Set<Worker>();
   function take(): Worker {
     for (const [worker, ending] of idle) {
       clearTimeout(ending);
@@ -107,15 +113,32 @@ function createAsking(): (question: ImageQuestion) => Promise<ImageAnswer> {
     const end = (): void => void (idle.delete(worker) && worker.terminate());
     idle.set(worker, setTimeout(end, LINGER_MS).unref());
   }
+  function leave(worker: Worker): void {
+    held.add(worker);
+    worker.once("exit", () => held.delete(worker)).unref();
+    void worker.terminate();
+  }
   return async (question) => {
+    if (held.size >= HELD_MOST) throw unanswered(bounds.withinMs);
     const worker = take();
     const { promise, resolve, reject } = Promise.withResolvers<ImageAnswer>();
     const ended = (code: number): void => reject(new Error(`the image thread ended with ${code} before it answered`));
     worker.once("message", resolve).once("error", reject).once("exit", ended);
     worker.postMessage(question);
-    const answer = await promise;
+    const late = setTimeout(() => {
+      leave(worker);
+      reject(unanswered(bounds.withinMs));
+    }, bounds.withinMs);
+    const answer = await promise.finally(() => clearTimeout(late));
     worker.off("error", reject).off("exit", ended);
     rest(worker);
     return answer;
   };
+}
+
+function unanswered(withinMs: number): Denied {
+  return new Denied(
+    "caller_unreadable",
+    `the caller's image was not read within ${withinMs / 1_000} s: its file system does not answer, or is too slow`,
+  );
 }
