@@ -316,6 +316,29 @@ describe("gw console", able, () => {
     burner.close();
   });
 
+  test("gives a card more time as far as its run has it, and makes no other card where it has none", async () => {
+    const agent = await newAgent();
+    const id = await askFor(agent, ["demo.thing.make"], "to take its time");
+    const waiting = async (): Promise<Members> => {
+      const card = (await home.approvals()).find(({ approval_id }) => approval_id === id);
+      assert.ok(card !== undefined);
+      return card;
+    };
+    const before = await waiting();
+    await go(desk, `#/waiting/${id}`);
+    await press(desk, /5 min more/);
+    await says(desk, /has more time/);
+    const later = await waiting();
+    assert.notEqual(later["card_digest"], before["card_digest"], "when it expires is part of what is signed");
+    assert.ok(Number(later["expires_in_ms"]) > Number(before["expires_in_ms"]));
+    await press(desk, /5 min more/);
+    await says(desk, /none outlives its run/);
+    assert.equal((await waiting())["card_digest"], later["card_digest"]);
+    await press(desk, /Approve/);
+    await says(desk, new RegExp(`${id} is approved`));
+    agent.close();
+  });
+
   test("settles what nobody else can know by the person's own words, and asks who says so", async () => {
     provider.answer((_request, response) => void response.destroy());
     const agent = await newAgent();

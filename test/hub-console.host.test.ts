@@ -48,6 +48,7 @@ let served: Console;
 let sight: Sight;
 let jobState = "failed";
 const sent: string[] = [];
+let program: string;
 
 const filesTo = (home: Home): void => {
   mkdirSync(home.folder, { mode: 0o700, recursive: true });
@@ -70,6 +71,8 @@ before(async () => {
     }
     return answerJson(response, 200, {});
   });
+  program = join(makeFolder(), "agent");
+  execFileSync("cc", ["-O1", "-o", program, join(import.meta.dirname, "fixtures", "grant-agent.c")]);
   web1 = await new Home(makeFolder()).init();
   await web1.addCredential("acme-token", provider.origin);
   await web1.trustPack("acme", consequentialPack(provider.origin));
@@ -117,6 +120,14 @@ interface Waiting {
 const cardsOnHub = async (): Promise<readonly Waiting[]> =>
   JSON.parse((await desk.must(["approvals", "--hub", cluster.url("ada"), "--json"])).out) as readonly Waiting[];
 
+/** A program that grants can name reads a thing, and waits so long for a person. */
+async function act(home: Home, id: string, seconds: number): Promise<Members> {
+  const words = [home.agentSocket, "acme.thing.get", JSON.stringify({ id }), String(seconds)];
+  const { out, err } = await start([program, ...words]).exited;
+  assert.notEqual(out, "", err);
+  return JSON.parse(out) as Members;
+}
+
 /** What web2 answers to a statement that somebody put there. */
 async function answerTo(id: string, body: string): Promise<unknown> {
   await cluster.sql("insert into gw_hub.statements (id, gateway, body, kind) values ($1, 'web2', $2, 'order')", [
@@ -135,18 +146,10 @@ async function answerTo(id: string, body: string): Promise<unknown> {
 real(
   "a card of another host gets more time and a grant on the page of a hub, and its like passes on all hosts",
   async () => {
-    const agent = join(makeFolder(), "agent");
-    execFileSync("cc", ["-O1", "-o", agent, join(import.meta.dirname, "fixtures", "grant-agent.c")]);
-    const act = async (home: Home, seconds: number): Promise<Members> => {
-      const { out, err } = await start([agent, home.agentSocket, "acme.thing.get", '{"id":"7"}', String(seconds)])
-        .exited;
-      assert.notEqual(out, "", err);
-      return JSON.parse(out) as Members;
-    };
     const day = new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10);
-    const words = ["--caller", `image:${agent}`, "--actions", "acme.thing.get", "--where", "id=1", "--until", day];
+    const words = ["--caller", `image:${program}`, "--actions", "acme.thing.get", "--where", "id=1", "--until", day];
     await desk.must(["grant", "add", "first", ...words, "--hub", cluster.url("ada")]);
-    const acting = act(web2, 120);
+    const acting = act(web2, "7", 120);
     await says(sight, /on web2/);
     const [before] = await cardsOnHub();
     assert.ok(before !== undefined);
@@ -188,7 +191,7 @@ real(
     );
     for (const home of [web1, web2]) {
       const asked = (await home.events("approval_requested")).length;
-      assert.equal((await act(home, 60))["outcome"], "success");
+      assert.equal((await act(home, "7", 60))["outcome"], "success");
       assert.equal((await home.events("approval_requested")).length, asked, "nobody was asked again");
     }
   },
@@ -235,7 +238,53 @@ real("work that failed is resumed, and called off, on the page of a hub", async 
   }
 });
 
+real("a grant that not every gateway has taken yet is told with who has not", async () => {
+  await running[0]?.end();
+  const acting = act(web2, "8", 120);
+  await go(sight, "#/waiting");
+  await says(sight, /on web2/);
+  await press(sight, /Approve and grant/);
+  await sight.page.getByRole("button", { name: "Sign the grant and approve" }).click();
+  await prove(sight, desk);
+  await sight.page
+    .getByText(/not taken yet by web1/)
+    .first()
+    .waitFor({ timeout: 120_000 });
+  assert.equal((await acting)["outcome"], "success");
+});
+
 real("what the page of a hub does not do is refused with the command that does", async () => {
+  const link = await served.nextLink();
+  const asked = [
+    ["GET", "packs", /gw pack list/],
+    ["POST", "packs/demo/trust", /gw pack trust/],
+    ["GET", "credentials", /gw credential list/],
+    ["GET", "recordings/call_1", /gw activity show ID --recording/],
+    ["GET", "passkeys", /gw passkey list/],
+    ["GET", "log/checkpoint", /gw audit checkpoint/],
+    ["GET", "grants", /gw grant list --hub URL/],
+    ["POST", "grants/first/remove", /gw grant remove NAME --hub URL/],
+    ["GET", "policy", /gw policy show/],
+  ] as const;
+  const ways = asked.map(([method, path]) => [method, path]);
+  const answers = (await sight.page.evaluate(`(async () => {
+    const json = { "content-type": "application/json" };
+    const token = ${JSON.stringify(new URL(link).hash.slice(1))};
+    const entered = await fetch("/api/enter", { method: "POST", headers: json, body: JSON.stringify({ token }) });
+    const authorization = "Bearer " + (await entered.json()).key;
+    return Promise.all(${JSON.stringify(ways)}.map(async ([method, path]) => {
+      const more = method === "POST" ? { headers: { ...json, authorization }, body: "{}" } : { headers: { authorization } };
+      return (await fetch("/api/" + path, { method, ...more })).json();
+    }));
+  })()`)) as readonly { readonly code: string; readonly message: string }[];
+  for (const [index, [, path, command]] of asked.entries()) {
+    assert.equal(answers[index]?.code, "console_not_by_hub", path);
+    assert.match(answers[index]?.message ?? "", command);
+  }
+  // Every command that is named is one.
+  const named = answers.flatMap(({ message }) => [...message.matchAll(/gw ([a-z]+) ([a-z]+)/g)]);
+  for (const words of new Set(named.map(([, noun, verb]) => `${noun} ${verb}`)))
+    assert.equal((await desk.run([...words.split(" "), "--help"])).code, 0, words);
   await go(sight, "#/grants");
   await says(sight, /gw grant list --hub URL/);
   await go(sight, "#/credentials");

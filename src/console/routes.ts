@@ -125,6 +125,7 @@ const INSTEAD: ReadonlyMap<string, string> = new Map([
   ["recordings", "gw activity show ID --recording"],
   ["passkeys", "gw passkey list, gw console"],
   ["log", "gw audit checkpoint"],
+  ["grants", "gw grant list --hub URL, gw grant remove NAME --hub URL"],
   ["policy", "gw policy show, gw policy set; for grants gw grant list --hub URL, gw grant remove NAME --hub URL"],
 ]);
 
@@ -132,7 +133,7 @@ function notByHub(noun = ""): Denied {
   const instead = INSTEAD.get(noun) ?? "gw console";
   return new Denied(
     "console_not_by_hub",
-    `By way of a hub you look, decide, sign the grant beside a card, end sessions and see to operations. This is done on a host of the vault: ${instead}. Nothing was done.`,
+    `By way of a hub you look, decide, sign the grant beside a card, end sessions and see to operations. This is done by commands, on a host of the vault where they do not say --hub: ${instead}. Nothing was done.`,
   );
 }
 
