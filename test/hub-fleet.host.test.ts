@@ -254,6 +254,7 @@ test("a card is approved with a grant from a machine without a gateway, and the 
     await pane.shows(/--until \d{4}/);
     pane.type("Enter");
     await pane.shows("DONE");
+    assert.match(pane.text(), /signed for every gateway of the vault/);
     assert.match(pane.text(), /Signed: demo-thing-buy-/);
   } finally {
     pane.close();
@@ -273,6 +274,7 @@ test("a card is approved with a grant from a machine without a gateway, and the 
       return until("", () => screen.text().includes("gw grant add"), 5_000).catch(() => false);
     });
     await screen.shows("gw grant add demo-thing-buy-");
+    assert.match(screen.text(), /signed for every gateway of the vault/);
     screen.type("Enter");
     await screen.shows("Approve, and sign the grant demo-thing-buy-");
     const asks = (): boolean => screen.text().includes("Passphrase: _");

@@ -268,7 +268,7 @@ function alive(gateway: string): Denied {
 function tampered(gateway: string): Denied {
   return new Denied(
     "hub_state_tampered",
-    `What the hub shows of ${gateway}'s operations is not what ${gateway} wrote there. Nothing was taken over.`,
+    `What the hub shows of ${gateway}'s operations is not what ${gateway} wrote there, or not all of it. Nothing was taken over. Find out who changed the database; what ${gateway} had under way is in its log (gw activity --hub URL) and at the providers.`,
   );
 }
 

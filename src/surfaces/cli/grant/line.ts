@@ -21,6 +21,10 @@ const OPTIONS = {
   spend: ONE,
 } as const;
 
+/** Said on a hub before a grant is signed beside a card, while it can still be changed. */
+export const FOR_EACH_HOST =
+  "It is signed for every gateway of the vault. A number after uid: means the user of that number on each host.";
+
 /** A grant on one line, as a card proposes it and a person edits it: NAME and the options of `gw grant add`. */
 export function readGrantLine(line: string): GrantWords & { readonly caller: readonly string[] } {
   const { values, positionals } = parsed(splitWords(line));

@@ -4,6 +4,7 @@ import { Denied } from "../../../kernel/failure.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
 import { draftDecision } from "../../client/draft-decision.ts";
 import type { CliDeps } from "../commands/deps.ts";
+import { FOR_EACH_HOST } from "../grant/line.ts";
 import { type Exit, exits } from "../io.ts";
 import {
   type ApproveOptions,
@@ -15,10 +16,11 @@ import {
 } from "../operator/decide.ts";
 import type { OperatorOptions } from "../options.ts";
 import { findCards } from "./cards.ts";
+import { warnOpen } from "./grant.ts";
 import { knownTo, type OnHub, onHub } from "./hub-session.ts";
 import { readPolicyOnHub } from "./policy.ts";
 import { revokeOnHub } from "./revoke.ts";
-import { say } from "./say.ts";
+import { type Answered, say } from "./say.ts";
 
 /** `gw approvals --hub URL`. */
 export function runHubApprovals(options: OperatorOptions & EvidenceOption & OnHub, deps: CliDeps): Promise<Exit> {
@@ -67,7 +69,11 @@ export function runHubDecide(
     }
     const word = wordOn(approval, decision, options, session.home);
     // It is signed first: where it does not hold, nothing is approved.
-    if (options.grant === true) await signProposed(approval, await readPolicyOnHub(session, deps), options, deps);
+    if (options.grant === true) {
+      deps.io.err(FOR_EACH_HOST);
+      const tell = (answered: readonly Answered[]): void => warnOpen(answered, deps);
+      await signProposed(approval, await readPolicyOnHub(session, deps, { tell }), options, deps);
+    }
     const statement = await draftDecision(approval, word, session.operator, log, deps.clock, knownTo(session));
     const body = JSON.stringify(signStatement(statement, session.operator.approver));
     const state = await say({ ...session, speakers: [speaker] }, body, deps);

@@ -122,9 +122,15 @@ function changing(
     const open = states.filter(({ state }) => state !== "taken");
     if (options.json) deps.io.out(JSON.stringify({ ...changed.record, gateways: states }));
     else changed.say(open.length === 0);
-    for (const { gateway, code } of open) deps.io.err(`WARNING: ${showIdentifier(gateway)} ${whyNot(code)}`);
+    warnOpen(answered, deps);
     return open.some(({ gateway }) => heard.has(gateway)) ? exits.pending : exits.done;
   });
+}
+
+/** Who has not taken what the others took, and what comes of that. */
+export function warnOpen(answered: readonly Answered[], { io }: Pick<CliDeps, "io">): void {
+  for (const { gateway, answer } of answered)
+    if (answer?.code !== null) io.err(`WARNING: ${showIdentifier(gateway)} ${whyNot(answer?.code ?? null)}`);
 }
 
 /** Whoever is behind comes after; whoever has another one does not, and then somebody who took it may have lied. */

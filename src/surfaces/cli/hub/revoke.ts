@@ -2,6 +2,7 @@ import { type RevocationStatement, signStatement } from "../../../conventions/ap
 import { HUB_SCHEMA } from "../../../hub/schema.ts";
 import { isoTime } from "../../../kernel/clock.ts";
 import { defaults } from "../../../kernel/defaults.ts";
+import { Denied } from "../../../kernel/failure.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { findSessions } from "./cards.ts";
 import type { HubSession } from "./hub-session.ts";
@@ -52,12 +53,22 @@ export async function revokeOnHub(
   );
   const believed = counting(answered);
   const refused = believed.find(({ answer }) => isKnown(answer));
-  if (refused !== undefined) throw refusalIn(refused.answer);
+  if (refused !== undefined) throw refusalOf(refused);
   if (answered.some(isOwed)) return null;
   const done = believed.find(({ answer }) => answer?.code === null)?.answer;
   if (done != null) return done.message;
   if (believed.some(({ answer }) => answer === null)) return null;
-  throw refusalIn(believed[0]?.answer ?? null);
+  throw refusalOf(believed[0]);
+}
+
+/** Each gateway speaks of itself; the operator asked all of them. */
+function refusalOf(refused: Answered | undefined): Denied {
+  const refusal = refusalIn(refused?.answer ?? null);
+  if (refusal.code !== "not_found") return refusal;
+  return new Denied(
+    "not_found",
+    "No gateway of this vault has a session of this id since it started, which ended all before. See: gw sessions --hub URL",
+  );
 }
 
 /** Those whose log went on a moment ago. Whoever died answers nothing, and keeps nobody waiting. */

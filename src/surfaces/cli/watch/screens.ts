@@ -1,5 +1,6 @@
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
+import { FOR_EACH_HOST } from "../grant/line.ts";
 import type { Line } from "./line.ts";
 import { wrapText } from "./measure.ts";
 import { grantedOf, labelOf, type NarrowDraft } from "./narrow.ts";
@@ -33,10 +34,11 @@ export function helpLines(): readonly Line[] {
 }
 
 /** The whole of what would be signed, and where typing goes on. */
-export function grantLines(text: string, columns: number): readonly Line[] {
+export function grantLines(text: string, columns: number, onHub: boolean): readonly Line[] {
   return [
     { text: "A grant: from now on such calls pass without a card. This one is approved with it.", style: "strong" },
     { text: "It is the narrowest that would have covered this call; arguments not named are free.", style: "plain" },
+    ...(onHub ? wrapText(FOR_EACH_HOST, columns, columns).map((row) => ({ text: row, style: "strong" }) as const) : []),
     { text: "", style: "plain" },
     ...wrapText(`gw grant add ${showText(text)}_`, columns - 4, columns - 4).map(
       (row) => ({ text: `  ${row}`, style: "plain" }) as const,

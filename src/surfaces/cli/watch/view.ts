@@ -35,7 +35,7 @@ function otherLines(state: WatchState): readonly Line[] {
     case "narrow":
       return narrowLines(screen.draft, rows);
     case "grant":
-      return grantLines(screen.text, size.columns);
+      return grantLines(screen.text, size.columns, isOnHub(state, screen.approvalId));
     case "sessions":
       return sessionLines(screen, rows);
     case "operations":
@@ -43,6 +43,11 @@ function otherLines(state: WatchState): readonly Line[] {
     case "operation":
       return operationLines(state, screen, rows);
   }
+}
+
+/** A card of a hub says on which host it waits. */
+function isOnHub({ queue }: WatchState, approvalId: string): boolean {
+  return queue.some(({ view }) => view.approval_id === approvalId && view.gateway !== undefined);
 }
 
 function headLine(state: WatchState): Line {
