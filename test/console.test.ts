@@ -318,7 +318,7 @@ describe("gw console", able, () => {
 
   test("gives a card more time as far as its run has it, and makes no other card where it has none", async () => {
     const agent = await newAgent();
-    const id = await askFor(agent, ["demo.thing.make"], "to take its time");
+    const id = await askFor(agent, ["demo.thing.get", "demo.thing.burn"], "to take its time");
     const waiting = async (): Promise<Members> => {
       const card = (await home.approvals()).find(({ approval_id }) => approval_id === id);
       assert.ok(card !== undefined);

@@ -198,6 +198,7 @@ function connectionOf(client: Client, stream: Socket, replies: Replies): HubConn
       const hear = ({ payload }: { readonly payload?: string | undefined }): void => told(payload ?? "");
       client.on("notification", hear);
       await client.query(`listen ${HUB_CHANNEL}`).catch((error: unknown) => {
+        client.off("notification", hear);
         throw refusalOf(error);
       });
       return () => void client.off("notification", hear);

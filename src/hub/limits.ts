@@ -61,8 +61,14 @@ interface Counter {
   readonly name: string;
   readonly queue: Waiting[];
   busy: boolean;
-  /** Over which connection, too: another one may lead to a database with another clock. */
-  seen: { readonly day: string; readonly state: LimitState; readonly over: number } | null;
+  seen: Seen | null;
+}
+
+/** Over which connection, too: another one may lead to a database with another clock. */
+interface Seen {
+  readonly day: string;
+  readonly state: LimitState;
+  readonly over: number;
 }
 
 /** The head once, and not beside every share. */
@@ -140,14 +146,14 @@ export function startLimits(parts: LimitParts): LimitKeeper {
     }
   }
 
-  async function write(counter: Counter, day: string, state: LimitState, used: number): Promise<boolean> {
+  async function write(counter: Counter, { day, state, over }: Seen, used: number): Promise<boolean> {
     const { name } = counter;
     const place = placeOf(name, day);
     const { next, head, share } = writeLimit(state, used, place, gateway, seal);
     const values = [...keysOf(place), next.version, head, gateway, next.own.serial, share];
     const [row] = await ask<{ moved: boolean }>(MOVE, values, "take");
     if (row?.moved !== true) return false;
-    counter.seen = { day, state: next, over: lost };
+    counter.seen = { day, state: next, over };
     await parts.remember(name, { day, version: next.version, serial: next.own.serial });
     if (next.own.serial === 1) await sweep(day).catch(() => undefined);
     return true;
@@ -172,6 +178,8 @@ export function startLimits(parts: LimitParts): LimitKeeper {
       const { seen } = counter;
       const cached = seen?.day === dayOf(clock.wallMs()) && seen.over === lost ? seen : null;
       counter.seen = null;
+      // A connection that is lost from here on is not the one that this was seen over.
+      const over = lost;
       const { day, state } = cached ?? (await look(counter));
       let { used } = state.own;
       const fits = batch.map(({ amount, most, day: only = day }) => {
@@ -182,8 +190,8 @@ export function startLimits(parts: LimitParts): LimitKeeper {
       });
       // What was seen a while ago refuses nobody: somebody may have given back.
       if (cached !== null && fits.includes(false)) continue;
-      if (used === state.own.used) counter.seen = { day, state, over: lost };
-      else if (!(await write(counter, day, state, used))) {
+      if (used === state.own.used) counter.seen = { day, state, over };
+      else if (!(await write(counter, { day, state, over }, used))) {
         await sleep.sleep((random.bytes(1)[0] ?? 0) % defaults.hubLimitSpreadMs);
         continue;
       }

@@ -95,6 +95,33 @@ test("the intent of a side effect goes to disk and hub side by side, and what le
   await tick();
   assert.deepEqual(told, ["unwritten"]);
 
+  // What ends before the hub has its intent is told once more behind it, and not before: the hub would keep what is over.
+  told.splice(0);
+  written = intend("withdrawn");
+  const end = (id: string): Promise<void> => {
+    const row: StateRow = { ...effect(id), state: "tracked", body: {}, over: true };
+    disk.resolve();
+    return shared.commit([row], "process");
+  };
+  disk.resolve();
+  await written;
+  await end("withdrawn");
+  assert.deepEqual(told, ["withdrawn"]);
+  hub.resolve();
+  await tick();
+  assert.deepEqual(told.splice(0), ["withdrawn", "withdrawn"]);
+
+  // What the hub has is told of once when it ends.
+  written = intend("ordinary");
+  hub.resolve();
+  disk.resolve();
+  await written;
+  await shared.arrived("ordinary");
+  await tick();
+  await end("ordinary");
+  await tick();
+  assert.deepEqual(told, ["ordinary"]);
+
   // What is known to be refused is not written at all.
   ready = away;
   await assert.rejects(intend("never"), isRefused);

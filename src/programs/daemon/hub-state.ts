@@ -120,6 +120,14 @@ interface Sharing {
   readonly guard: SecretGuard;
 }
 
+const nameOf = ({ table, id }: Pick<StateRow, "table" | "id">): string => `${table} ${id}`;
+
+/** Rows on their way to disk and hub side by side, and what of them changed here meanwhile. */
+interface Flight {
+  readonly names: ReadonlySet<string>;
+  readonly changed: StateRow[];
+}
+
 /** The store, and the hub beside it. */
 export interface SharedStore extends StateStore {
   /** Resolves once the hub has the intent of this attempt, where it has to. Denied otherwise: nothing may leave then. */
@@ -150,6 +158,12 @@ export function shareStore(store: StateStore, { shares, keeper, worker, guard }:
   }
   /** Intents of effects and what the hub says to them, until they end here. What is not among them was never put there. */
   const leaving = new Map<string, Promise<void>>();
+  const flights = new Set<Flight>();
+  /** What changes while it is on its way is told once more behind it: until then the hub may have been given what is older than that. */
+  function touch(rows: readonly StateRow[]): void {
+    for (const { names, changed } of flights) for (const row of rows) if (names.has(nameOf(row))) changed.push(row);
+    keeper()?.touch(rows);
+  }
   return {
     ...store,
     async arrived(attemptId) {
@@ -177,10 +191,13 @@ export function shareStore(store: StateStore, { shares, keeper, worker, guard }:
       const arriving = there === null ? null : there.put(first.map(shared));
       // What it says is heard in `arrived`.
       arriving?.catch(() => undefined);
+      const flight: Flight = { names: new Set(first.map(nameOf)), changed: [] };
+      if (arriving !== null) flights.add(flight);
       try {
         await store.commit(rows, durability);
       } catch (error) {
         // It is on the hub, or will be, and not here: what is here is put there again.
+        flights.delete(flight);
         const again = (): void => keeper()?.touch(first);
         void arriving?.then(again, again);
         throw error;
@@ -189,19 +206,23 @@ export function shareStore(store: StateStore, { shares, keeper, worker, guard }:
         // Another keeper may have told the hub meanwhile what was here before.
         const settled = arriving.then(() => (keeper() === there ? undefined : keeper()?.touch(first)));
         const attempts = first.filter(({ table }) => table === "attempts");
+        const land = (): void => {
+          flights.delete(flight);
+          if (flight.changed.length > 0) keeper()?.touch(flight.changed);
+        };
+        settled.then(land, land);
         if (attempts.length === 0) await settled;
         for (const { id } of attempts) leaving.set(id, settled);
-        settled.catch(() => undefined);
       }
       const behind = ever.filter((row) => !first.includes(row));
       if (behind.length === 0) return;
-      keeper()?.touch(behind);
+      touch(behind);
       // Nobody is told of it before another gateway would have it too; a hub that is away right then gets it later.
       const brought = behind.filter((row) => isBrought(row) && isShared(row, worker));
       if (brought.length > 0)
         await keeper()
           ?.put(brought.map(shared))
-          .catch(() => keeper()?.touch(brought));
+          .catch(() => touch(brought));
     },
     async change(table, id, change) {
       const row = await store.change(table, id, change);
