@@ -41,9 +41,10 @@ test("the intent of a side effect goes to disk and hub side by side, and what le
     put: () => hub.promise,
     touch: (keys: readonly SharedRow[]) => told.push(...keys.map(({ id }) => id)),
   } as unknown as StateKeeper;
+  let now = keeper;
   const store = { commit: () => disk.promise } as unknown as StateStore;
   const guard = { hide: () => null, show: () => null };
-  const shared = shareStore(store, { shares: () => true, keeper: () => keeper, worker: "log 1", guard });
+  const shared = shareStore(store, { shares: () => true, keeper: () => now, worker: "log 1", guard });
   const effect = (id: string): StateRow => ({
     ...{ table: "attempts", id, runId: "run_1", state: "sent", body: { side_effect: true } },
   });
@@ -85,6 +86,19 @@ test("the intent of a side effect goes to disk and hub side by side, and what le
   await shared.commit([{ ...effect("refused"), state: "tracked", body: {}, over: true }], "process");
   await assert.rejects(shared.arrived("refused"), (error) => isRefused(error) && error !== away);
   assert.deepEqual(told.splice(0), ["refused"]);
+
+  // Somebody joined anew while it was written: what the hub had of it went with the words of before.
+  written = intend("moved");
+  hub.resolve();
+  const later = Promise.withResolvers<void>();
+  now = { ...keeper, put: () => later.promise };
+  disk.resolve();
+  await written;
+  const moved = shared.arrived("moved");
+  assert.equal(await isOpen(moved), true, "the keeper of now does not have it yet");
+  later.resolve();
+  await moved;
+  now = keeper;
 
   // What is on the hub and not here is taken back there, and not before the hub has it.
   written = intend("unwritten");

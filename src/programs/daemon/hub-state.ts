@@ -203,8 +203,10 @@ export function shareStore(store: StateStore, { shares, keeper, worker, guard }:
         throw error;
       }
       if (arriving !== null) {
-        // Another keeper may have told the hub meanwhile what was here before.
-        const settled = arriving.then(() => (keeper() === there ? undefined : keeper()?.touch(first)));
+        // Another keeper began meanwhile with what was here before: it has to have this too.
+        const settled = arriving.then(() =>
+          keeper() === there || !shares() ? undefined : requireKeeper().put(first.map(shared)),
+        );
         const attempts = first.filter(({ table }) => table === "attempts");
         const land = (): void => {
           flights.delete(flight);
