@@ -121,11 +121,16 @@ describe("large answers under way share one room", asUser, () => {
     return Number(HELD.exec((await home.run(["metrics"])).out)?.[1]);
   }
 
-  /** Asks, and comes back until there is an answer; how long that was. */
+  /**
+   * Asks, and comes back until there is an answer; how long that was. On a slow machine it may come while nobody waits, and give way to
+   * others (410): then it is asked for again, as a client would.
+   */
   async function takeLarge(id: string): Promise<number> {
     const body = JSON.stringify({ action: "demo.thing.all", input: { id } });
     let answer = await ask("POST", `/v1/runs/${run}/calls`, body);
+    const left = answer.status === 202;
     while (answer.status === 202) answer = await ask("GET", answer.location, null);
+    if (left && answer.status === 410) return takeLarge(id);
     assert.equal(answer.status, 200);
     return answer.bytes;
   }

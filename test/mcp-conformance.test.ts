@@ -59,7 +59,7 @@ function serveGateway(socket: Duplex): void {
 
 /** The scenarios that a revision requires, by name, and whether each passed. */
 function runSuite(url: string, revision: string): Promise<ReadonlyMap<string, boolean>> {
-  const args = [suite, "server", "--url", url, "--requirements", revision, "--timeout", "8000", "-o", folder];
+  const args = [suite, "server", "--url", url, "--requirements", revision, "--timeout", "60000", "-o", folder];
   return new Promise((resolve) => {
     // It exits with 1 when anything failed; what failed is compared below.
     execFile(process.execPath, args, { cwd: folder, maxBuffer: 64 << 20 }, (_error, out, err) => {
