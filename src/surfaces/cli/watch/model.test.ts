@@ -142,6 +142,14 @@ test("a PIN is asked for each approval in guard-rail mode, and it signs exactly 
   }
 });
 
+test("a grant that not every gateway of a hub has taken yet is told with who has not", () => {
+  const table = withCard(sitConnected({ rows: 80 }));
+  const view = viewOf("apr_1", { state: "approved", decided_by: "ada" });
+  table.tell({ kind: "decided", view, behind: ["web1", "web\u202e2"] });
+  const told = table.state.notices.find(({ weight }) => weight === "warning");
+  assert.match(told?.text ?? "", /web1, web\\u\{202e\}2$/);
+});
+
 test("five wrong PINs fall back to the passphrase, also for a right PIN and for the next card", () => {
   const table = withCard(sitConnected({ rows: 80 }));
   table.type("a");

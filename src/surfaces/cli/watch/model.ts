@@ -44,7 +44,8 @@ export type WatchEvent =
   | { readonly kind: "errandDone"; readonly errand: Errand["kind"]; readonly detail: OperationDetail }
   | { readonly kind: "errandFailed"; readonly text: string }
   | { readonly kind: "sessions"; readonly sessions: readonly SessionLine[] }
-  | { readonly kind: "decided"; readonly view: ApprovalRecord }
+  /** `behind` names who has not taken the grant yet that was signed with it. */
+  | { readonly kind: "decided"; readonly view: ApprovalRecord; readonly behind?: readonly string[] }
   | { readonly kind: "extended"; readonly view: ApprovalRecord }
   | { readonly kind: "revoked"; readonly sessionId: string }
   | { readonly kind: "whereChecked"; readonly approvalId: string; readonly problem: string | null }
@@ -55,6 +56,11 @@ export function step(before: WatchState, event: WatchEvent, nowMs: number): Watc
   const state = { ...before, nowMs: Math.max(before.nowMs, nowMs) };
   const { state: after, effects } = react(state, event);
   return { state: look(after), effects };
+}
+
+function noteBehind(state: WatchState, behind: readonly string[]): WatchState {
+  if (behind.length === 0) return state;
+  return note(state, `the grant is not taken yet by ${behind.map(showIdentifier).join(", ")}`, "warning");
 }
 
 function react(state: WatchState, event: WatchEvent): WatchStep {
@@ -93,7 +99,7 @@ function react(state: WatchState, event: WatchEvent): WatchStep {
     case "sessions":
       return stay(keepSelection(state, event.sessions));
     case "decided":
-      return arrive({ ...state, busy: null }, event.view);
+      return arrive(noteBehind({ ...state, busy: null }, event.behind ?? []), event.view);
     case "extended": {
       const left = Math.ceil(event.view.expires_in_ms / 1000);
       return arrive(

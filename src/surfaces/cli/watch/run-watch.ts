@@ -24,7 +24,7 @@ import { openWatchTerminal, type WatchTerminal } from "./terminal-screen.ts";
 interface Watched extends Pick<VaultSession, "home" | "operator"> {
   readonly client: WatchClient;
   connect(): Promise<WatchClient>;
-  addGrant(line: string): Promise<void>;
+  addGrant(line: string): Promise<readonly string[]>;
   readonly answerMs: number;
 }
 
@@ -35,8 +35,10 @@ export function runWatch(options: OperatorOptions, deps: CliDeps, terminal?: Wat
     return await withGateway(options, deps, (session) => {
       const { operator, client } = session;
       const connect = () => connectOperator(operatorDoor(options), operator, deps.clock);
-      const addGrant = async (line: string) =>
-        void (await signGrantLine(line, placeIn(session, deps.vault), options, deps.vault));
+      const addGrant = async (line: string) => {
+        await signGrantLine(line, placeIn(session, deps.vault), options, deps.vault);
+        return [];
+      };
       const answerMs = defaults.watchAnswerMs;
       return watch({ ...session, client, connect, addGrant, answerMs }, options, deps, terminal);
     });
@@ -51,7 +53,7 @@ export function runHubWatch(options: OperatorOptions & OnHub, deps: CliDeps): Pr
     using _wiped = login.password;
     return await withOperator(options, deps.io, deps.vault, async (session) => {
       const connect = () => connectHubClient(login, session, deps);
-      const addGrant = async (line: string) => void (await signLineOnHub(line, login, session, options, deps));
+      const addGrant = async (line: string) => (await signLineOnHub(line, login, session, options, deps)).behind;
       // Beside what a gateway is given, what it takes to read the hub and to put the word there.
       const answerMs = defaults.hubAnswerMs + defaults.watchAnswerMs;
       return await watch({ ...session, client: await connect(), connect, addGrant, answerMs }, options, deps);

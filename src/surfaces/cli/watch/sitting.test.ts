@@ -41,7 +41,7 @@ function begin(rows = 80) {
     client: desk.client,
     connect: desk.connect,
     notify: (text) => void heard.push(text),
-    addGrant: async () => undefined,
+    addGrant: async () => [],
     answerMs: defaults.watchAnswerMs,
     readWhere: () => ({}),
     async check(which, secret: Secret) {

@@ -28,8 +28,8 @@ export interface SittingOptions extends Omit<FeedPorts, "tell"> {
   /** Null where there is no desktop to tell. */
   readonly notify: Notifier | null;
   check(which: "pin" | "passphrase", secret: Secret): Promise<SecretAnswer>;
-  /** Signs a grant that was written beside a card. */
-  addGrant(line: string): Promise<void>;
+  /** Signs a grant that was written beside a card. Who has not taken it yet, of the gateways on a hub. */
+  addGrant(line: string): Promise<readonly string[]>;
   /** How long one signed word may take: a hub tells only in the end that nobody has answered. */
   readonly answerMs: number;
   /** What was typed about arguments, held against the trusted packs and the card. Denied where it does not fit. */
@@ -140,8 +140,9 @@ export function startSitting(options: SittingOptions): Sitting {
         void ask(effect.grant === undefined ? 1 : 2, async () => {
           // What cannot be approved is said before the grant is signed.
           const narrow = narrowedBy(effect);
-          if (effect.grant !== undefined) await options.addGrant(effect.grant);
-          return { kind: "decided", view: await feed.client().decide(effect.approval, { ...effect, narrow }) };
+          const behind = effect.grant === undefined ? [] : await options.addGrant(effect.grant);
+          const view = await feed.client().decide(effect.approval, { ...effect, narrow });
+          return { kind: "decided", view, behind };
         });
         return;
       case "checkWhere":
