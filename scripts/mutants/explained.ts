@@ -222,7 +222,7 @@ export const explained: readonly Explained[] = [
     why: "ASCII is the same text in both: only the time differs",
   },
   {
-    file: "packages/request/src/json/parse.ts",
+    file: "packages/request/src/json/tokens.ts",
     code: "for (let at = start; at - start <= NAME_LENGTH; at++) {",
     says: "<= → <",
     why: "a name that is not remembered is read like any text: only the time differs",
@@ -250,6 +250,12 @@ export const explained: readonly Explained[] = [
     code: 'if (length <= 4 || at + length > body.byteLength) throw malformed("a line is cut off");',
     says: "> → >=",
     why: "a line that ends the body lacks its flush, and is refused for that",
+  },
+  {
+    file: "src/gateway/recover.ts",
+    code: 'const unknown = rows.filter(({ table, state }) => table === "attempts" && state === "tracked").length;',
+    says: "&& → ||",
+    why: "of attempts a start writes nothing but that they are tracked, and of nothing else",
   },
   {
     file: "src/gateway/callback/verify.ts",
