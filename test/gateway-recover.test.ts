@@ -9,7 +9,6 @@ import { openStateStore } from "../src/adapters/store/sqlite/state.ts";
 import type { AuditEvent, EventOf } from "../src/audit/event.ts";
 import { ASKED, errandId } from "../src/gateway/operation/errand.ts";
 import type { StateRow } from "../src/gateway/ports.ts";
-import type { Run } from "../src/gateway/run/run.ts";
 import type { Step } from "../src/gateway/steps.ts";
 import { defaults } from "../src/kernel/defaults.ts";
 import { scriptedCaller } from "./support/caller.ts";
@@ -27,6 +26,11 @@ let time: ManualTime;
 let steps: Step[];
 const stateKey = createSecretKey(randomBytes(32));
 const ACTIONS = ["acme.membership.plan", "acme.membership.apply", "acme.thing.post", "acme.deployment.promote"];
+const PROMOTED = {
+  ...{ deployment_id: "dep-2", environment: "staging", release_id: "r1", prior_release_id: "r0", actor_id: "bot" },
+  created_target_generation: 2,
+  capability: { capability_id: "cap-2", route: "/v1/rollbacks", expires_at: "2030-01-01T00:00:00Z" },
+};
 const PLANNED = { project_id: "p1", subject_id: "u1", role: "editor", if_match: "r7" };
 
 beforeEach(async () => {
@@ -59,7 +63,7 @@ async function startAgain(between: () => unknown = () => undefined): Promise<rea
   return bench.events().slice(before);
 }
 
-async function openApproved(): Promise<{ readonly run: Run; start(action: string, input: object): Promise<unknown> }> {
+async function openApproved() {
   const caller = scriptedCaller();
   const run = await bench.openRun(caller, ACTIONS);
   await bench.approve();
@@ -73,7 +77,7 @@ async function openApproved(): Promise<{ readonly run: Run; start(action: string
     done.catch(() => undefined);
     return done;
   };
-  return { run, start };
+  return { run, caller, start };
 }
 
 function ofType<Type extends AuditEvent["event_type"]>(events: readonly AuditEvent[], type: Type) {
@@ -143,10 +147,12 @@ test("a start that finds nothing open tells of nothing and writes nothing", asyn
   assert.ok(!steps.includes("recovery.finished"));
 });
 
-test("a plan that waited is rejected with its run, and what it would do is not kept", async () => {
+test("a plan that waited is rejected, also after its run, and what it would do is not kept", async () => {
   provider.answer((_request, response) => answerJson(response, 200, previewBody()));
-  const { start } = await openApproved();
+  const { run, caller, start } = await openApproved();
   await start("acme.membership.plan", PLANNED);
+  caller.become({ kind: "gone" });
+  await untilDone(time, 0, () => run.state === "ended");
   assert.equal(bench.rows("plans", "previewed").length, 1);
   await startAgain();
   assert.equal(bench.rows("plans", "previewed").length, 0);
@@ -173,18 +179,16 @@ test("a call of which several tries were left becomes one operation", async () =
 test("a row that was edited is told of and never used", async () => {
   const { start } = await openApproved();
   provider.answer((request, response) =>
-    answerJson(response, 200, request.url.endsWith("/plan") ? previewBody() : { deployment_id: "d1" }),
+    answerJson(response, 200, request.url.endsWith("/plan") ? previewBody() : PROMOTED),
   );
   await start("acme.membership.plan", PLANNED);
+  await start("acme.deployment.promote", { environment: "staging", release: "r1" });
+  assert.equal(bench.rows("deployments", "current").length, 1);
   silent();
   void start("acme.thing.post", { name: "x" });
-  await asked(2);
-  const edited = ["attempts", "plans", "runs"];
-  const told = await startAgain(() => {
-    const database = new DatabaseSync(join(folder, "state.db"));
-    for (const table of edited) database.exec(`update ${table} set sealed = zeroblob(64)`);
-    database.close();
-  });
+  await asked(3);
+  const edited = ["attempts", "deployments", "plans", "runs"];
+  const told = await startAgain(() => edit(edited));
   assert.deepEqual(
     ofType(told, "state_tampered")
       .map(({ table }) => table)
@@ -211,6 +215,21 @@ test("what ended long ago is forgotten, and nothing before its time", async () =
   await startAgain();
   assert.equal(bench.rows("runs", "ended").length, 0);
 });
+
+test("one edited row alone is told of as well", async () => {
+  await openApproved();
+  const told = await startAgain(() => edit(["runs"]));
+  assert.deepEqual(
+    told.map(({ event_type }) => event_type),
+    ["state_tampered", "recovery_finished"],
+  );
+});
+
+function edit(tables: readonly string[]): void {
+  const database = new DatabaseSync(join(folder, "state.db"));
+  for (const table of tables) database.exec(`update ${table} set sealed = zeroblob(64)`);
+  database.close();
+}
 
 /** As another life would have written them. */
 async function put(...rows: readonly StateRow[]): Promise<void> {

@@ -31,6 +31,12 @@ export const heldBy: Readonly<Record<string, readonly string[]>> = {
     "test/gateway-record.test.ts",
   ],
   "gateway/callback": ["test/gateway-callbacks.test.ts"],
+  "gateway/dispatch.ts": [
+    "test/gateway-dispatch.test.ts",
+    "test/gateway-taken-back.test.ts",
+    "test/gateway-pipeline.test.ts",
+    "test/gateway-claims.test.ts",
+  ],
   "gateway/discovery": ["test/gateway-discovery.test.ts"],
   "gateway/operation": [
     "test/gateway-operations.test.ts",
@@ -42,7 +48,7 @@ export const heldBy: Readonly<Record<string, readonly string[]>> = {
   "gateway/outbound": ["test/gateway-pipeline.test.ts", "test/gateway-outcomes.test.ts", "test/gateway-record.test.ts"],
   "gateway/plan": ["test/gateway-plans.test.ts"],
   "gateway/record": ["test/gateway-record.test.ts", "test/gateway-volume.test.ts", "test/gateway-spend.test.ts"],
-  "gateway/recover.ts": ["test/gateway-recover.test.ts"],
+  "gateway/recover.ts": ["test/gateway-recover.test.ts", "test/gateway-claims.test.ts"],
   "gateway/rollback": ["test/gateway-rollback.test.ts"],
   "gateway/run": ["test/gateway-pipeline.test.ts", "test/gateway-descendants.test.ts", "test/gateway-spend.test.ts"],
   "gateway/ticket": [
