@@ -75,7 +75,7 @@ try {
     await page.locator("progress").waitFor({ state: "detached", timeout: 600_000 });
   }
   console.log(`all of it after ${Math.round((performance.now() - older) / 1000)} s more`);
-  const about = await page.locator(".activity p[role=status]").innerText();
+  const about = await page.locator(".activity p[role=status]").textContent();
   console.log(`it says: ${about}`);
 
   await page.evaluate(SCROLL.replaceAll("STEPS", String(STEPS)));

@@ -79,7 +79,7 @@ export function createHubTurns(state: State, keeper: () => TurnKeeper | null) {
           const readers = lendersOf(label)?.map((one) => one.key) ?? null;
           return seal(key, about, readers === null ? plain : sealForReaders(readers, about, plain, random), random);
         },
-        open(label, about, sealed) {
+        open(_label, about, sealed) {
           using outer = unseal(key, about, sealed);
           if (outer === undefined) return undefined;
           return outer.use((bytes) => {
