@@ -330,6 +330,23 @@ test("more time that was signed on another machine is in the log as it was signe
   await refused({ ...signed, statement: { ...statement, seconds: 3_600 } }, "signature_invalid");
 });
 
+test("what is refused without end is counted past an allowance, so that a hub's administrator fills no disk", async () => {
+  const { desk, recorded, passMs } = stand();
+  const { approvalId } = desk.ask(question());
+  const forged = say(desk.find(approvalId), { key: generateKeyPairSync("ed25519").privateKey });
+  for (let round = 0; round < defaults.denialsBurst + 30; round++)
+    await assert.rejects(desk.decide(forged), denies("signature_invalid"));
+  const told = () => recorded.flatMap(({ events }) => events);
+  const singly = () => told().filter(({ event_type }) => event_type === "decision_refused").length;
+  assert.equal(singly(), defaults.denialsBurst);
+  await passMs(defaults.countedMs);
+  const counted = told().filter(({ event_type }) => event_type === "denials_counted");
+  assert.deepEqual(
+    counted.map((event) => [event["code"], event["caller"], event["count"]]),
+    [["signature_invalid", "operators", 30]],
+  );
+});
+
 test("a larger question takes an undecided one's place, and whoever waited for that gets the new answer", async () => {
   const { desk, recorded } = stand();
   const old = desk.ask(question());

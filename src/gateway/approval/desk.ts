@@ -26,6 +26,7 @@ import { extendedUntil } from "./extend.ts";
 import { createLine, type Entry } from "./line.ts";
 import type { DeskPorts } from "./needs.ts";
 import type { Approval, Ask, Question } from "./question.ts";
+import { createRefusals } from "./refused.ts";
 
 /**
  * The desk where questions wait for a person. It opens cards within the limits, verifies decisions, lets time run out
@@ -54,6 +55,7 @@ export interface Desk {
 export function createDesk(ports: DeskPorts): Desk {
   const { clock, ids } = ports;
   const envelope = createEnvelope(ids, clock);
+  const noteRefused = createRefusals(ports, envelope);
   const line = createLine(ports);
   const listeners = new Set<(approval: Approval) => void>();
   const hands = createHands(ports.find);
@@ -174,18 +176,6 @@ export function createDesk(ports: DeskPorts): Desk {
     }
   }
 
-  /** What an operator, or somebody in their name, signed and was refused. */
-  async function noteRefused(
-    { statement }: Pick<GivenDecision, "statement"> | Signed<ExtensionStatement>,
-    error: unknown,
-  ): Promise<unknown> {
-    if (!(error instanceof Denied)) return error;
-    const { approval_id, operator_key_id } = statement;
-    const event = { ...envelope("decision_refused"), approval_id, code: error.code, operator_key_id };
-    await ports.record("approval.refused", [event]);
-    return error;
-  }
-
   async function extend(approvalId: string, ms: number, by?: Verified<ExtensionStatement>): Promise<Approval> {
     const entry = line.of(approvalId);
     if (entry === undefined) throw notPending();
@@ -267,7 +257,7 @@ export function createDesk(ports: DeskPorts): Desk {
         }
         return asked.approval;
       } catch (error) {
-        throw await noteRefused(signed, error);
+        throw await noteRefused(signed.statement, error);
       }
     },
 
@@ -279,7 +269,7 @@ export function createDesk(ports: DeskPorts): Desk {
         const { approval } = requireOpen(line.of(signed.statement.approval_id), verified);
         return await extend(approval.approvalId, verified.statement.seconds * 1000, verified);
       } catch (error) {
-        throw await noteRefused(signed, error);
+        throw await noteRefused(signed.statement, error);
       }
     },
 
