@@ -51,8 +51,7 @@ async function makeAttempt(core: AttemptNeeds, sending: Sending | CustodySending
   const claim = claimFor(sending);
   // The allowance of an operation is for its reads: what is got for them is not paid from it.
   if (sending.custody !== undefined) await core.tokens.ready(sending);
-  const reserved = reserve(core, sending, () => payerRows(core, sending));
-  const { reservation, timeoutMs: grantedMs, cents } = reserved instanceof Promise ? await reserved : reserved;
+  const { reservation, timeoutMs: grantedMs, cents } = await reserve(core, sending, () => payerRows(core, sending));
   /** Once more after every wait: for a token, and for the hub. */
   const still = (): void => {
     requireStill(core, sending);
@@ -62,24 +61,17 @@ async function makeAttempt(core: AttemptNeeds, sending: Sending | CustodySending
     sending.custody === undefined ? await makeReady(core, sending, reservation, grantedMs, still) : grantedMs;
   const counted = core.ports.hub === undefined ? null : await countForFleet(core, sending, reservation, cents, still);
   const attemptId = core.ports.ids.next("evt");
-  let receipt: IntentReceipt;
-  try {
-    receipt = await intend(core, sending, attemptId, reservation, claim);
-  } catch (error) {
+  const receipt = await intend(core, sending, attemptId, reservation, claim).catch((error: unknown) => {
     counted?.giveBack();
     throw error;
-  }
+  });
   const doubted = claim?.doubt ?? false;
   // From the first byte on it may have happened, whatever goes wrong in here.
   if (claim !== null) claim.doubt = true;
   const startedAt = isoTime(core.ports.clock.wallMs());
-  let answer: TransportObservation;
-  try {
-    answer = await send(core, sending, receipt, timeoutMs, attemptId, still);
-    if (sending.take !== undefined) answer = await sending.take(answer);
-  } catch (cause) {
-    answer = lostAnswer(cause);
-  }
+  const answer = await send(core, sending, receipt, timeoutMs, attemptId, still)
+    .then((seen) => sending.take?.(seen) ?? seen)
+    .catch(lostAnswer);
   const { verdict, observation, events, rows } = readAnswer(core, sending, attemptId, answer);
   const claimed = claim === null ? [] : settleClaim(core, claim, sending, verdict, doubted);
   const settlement = settlementOf(outbound, verdict, doubted);
@@ -91,13 +83,11 @@ async function makeAttempt(core: AttemptNeeds, sending: Sending | CustodySending
   const { after, fault } = comeAfter(sending, attempted);
   const told = [completionRecord(core, sending, attempted, startedAt), ...events, ...after.events];
   const kept = [...ownRows(core, sending, attemptId, state, reservation), ...claimed, ...rows, ...after.rows];
-  try {
-    await core.ledger.record(`${sending.errand}.settled`, told, kept);
-  } catch (error) {
+  await core.ledger.record(`${sending.errand}.settled`, told, kept).catch((error: unknown) => {
     // What nobody could write down was sent all the same: it is not refused, it is unknown.
     if (claim !== null) claim.doubt = true;
     throw error;
-  }
+  });
   if (fault === null) return attempted;
   if (claim !== null) claim.doubt = true;
   throw fault.cause;

@@ -43,11 +43,7 @@ export async function follow(core: AttemptNeeds, first: Sending): Promise<Follow
   let before: Attempted | null = null;
   let carries: Carried | undefined;
   for (;;) {
-    const attempted: Attempted | null = await again(
-      core,
-      carries === undefined ? sending : { ...sending, carries },
-      before,
-    );
+    const attempted: Attempted | null = await again(core, { ...sending, carries }, before);
     carries = undefined;
     if (attempted === null) return { ...ended(before), result: resultOf(sending, ended(before), null), firstSentMs };
     tries++;
@@ -110,16 +106,8 @@ function isChallenge(core: Pick<AttemptNeeds, "tokens">, sending: Sending, attem
  * The next attempt, or null where it is refused and the one before may have gone through: then the call ends unknown, and
  * not denied. Under one token there is one charge at most, so that a repeat takes over the reserve.
  */
-function again(core: AttemptNeeds, sending: Sending, before: Attempted | null): Promise<Attempted | null> {
-  if (before?.verdict.kind === "unknown") return takeOver(core, sending, before);
-  return sending.ticket === undefined ? attempt(core, sending) : attemptConfirmed(core, sending);
-}
-
-async function attemptConfirmed(core: AttemptNeeds, sending: Sending): Promise<Attempted> {
-  return attempt(core, await confirmTicket(core, sending));
-}
-
-async function takeOver(core: AttemptNeeds, sending: Sending, before: Attempted): Promise<Attempted | null> {
+async function again(core: AttemptNeeds, sending: Sending, before: Attempted | null): Promise<Attempted | null> {
+  if (before?.verdict.kind !== "unknown") return attempt(core, await confirmTicket(core, sending));
   try {
     return await attempt(core, { ...(await confirmTicket(core, sending)), carries: before.reservation });
   } catch (error) {

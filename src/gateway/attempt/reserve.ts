@@ -1,4 +1,4 @@
-import { type BudgetStop, type RunBudget, timeLeftMs } from "../../conventions/budget/budget.ts";
+import { type RunBudget, timeLeftMs } from "../../conventions/budget/budget.ts";
 import { spentCents } from "../../conventions/budget/ceilings.ts";
 import { decideReservation, type Reservation } from "../../conventions/budget/decide.ts";
 import { reservationRecord } from "../../conventions/budget/record.ts";
@@ -11,21 +11,12 @@ import { budgetFields } from "../record/record.ts";
 import type { AttemptNeeds } from "./needs.ts";
 import type { CustodySending, Sending } from "./sending.ts";
 
-interface Reserved {
-  readonly reservation: Reservation;
-  readonly timeoutMs: number;
-  readonly cents: number;
-}
-
-/**
- * Step 7. The budget of the run is taken down before anything else can look at it: this is the one transaction. Only a
- * refusal is waited for, until it is on record.
- */
-export function reserve(
+/** Step 7. The budget of the run is taken down before anything else can look at it: this is the one transaction. */
+export async function reserve(
   core: AttemptNeeds,
   sending: Sending | CustodySending,
   payerRows: () => readonly StateRow[],
-): Reserved | Promise<never> {
+): Promise<{ reservation: Reservation; timeoutMs: number; cents: number }> {
   const { run, outbound } = sending;
   const { carries } = sending;
   if (sending.custody === undefined) run.budget = holdToCeilings(core, run.budget);
@@ -38,31 +29,22 @@ export function reserve(
     run,
     decided.decision === "allow" ? decided.budget : { ...run.budget, stopReason: decided.budget.stopReason },
   );
-  if (decided.decision === "allow") return { reservation: decided.reservation, timeoutMs: decided.timeoutMs, cents };
-  return refuse(core, sending, decided.decision, payerRows());
-}
-
-async function refuse(
-  core: AttemptNeeds,
-  { run, outbound, callId }: Sending | CustodySending,
-  decision: BudgetStop,
-  rows: readonly StateRow[],
-): Promise<never> {
-  const rest = { attempt: run.budget.attemptsUsed, outcome: "denied", reason: decision, elapsedMs: 0 };
+  if (decided.decision === "allow") return { ...decided, cents };
+  const rest = { attempt: run.budget.attemptsUsed, outcome: "denied", reason: decided.decision, elapsedMs: 0 };
   await core.ledger.record(
     "budget.denied",
     [
       {
         ...core.envelope("budget_denied"),
         ...budgetFields(run.budget, outbound, rest),
-        ...reservationRecord(run.budget, reservedFor(outbound), decision),
-        call_id: callId,
-        budget_stop_reason: run.budget.stopReason ?? decision,
+        ...reservationRecord(run.budget, reservedFor(outbound), decided.decision),
+        call_id: sending.callId,
+        budget_stop_reason: run.budget.stopReason ?? decided.decision,
       },
     ],
-    rows,
+    payerRows(),
   );
-  throw budgetDenied(decision, run.budget);
+  throw budgetDenied(decided.decision, run.budget);
 }
 
 /**

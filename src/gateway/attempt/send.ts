@@ -10,10 +10,7 @@ import type { HttpSend, IntentReceipt, SendLimits } from "../ports.ts";
 import type { AttemptNeeds } from "./needs.ts";
 import type { Shot } from "./sending.ts";
 
-/**
- * Step 10: the one place where something leaves the process. The credential is lent for the send alone. What the vault or
- * the hub refuses is an observation like any other.
- */
+/** Step 10: the one place where something leaves the process. */
 export async function send(
   core: AttemptNeeds,
   sending: Shot,
@@ -22,11 +19,24 @@ export async function send(
   attemptId: string,
   requireStill: () => void,
 ): Promise<TransportObservation> {
-  const { request } = sending;
   const { steps } = core.ports;
   steps?.before(`${sending.errand}.sent`);
+  const observation = await exchange(core, sending, receipt, timeoutMs, attemptId, requireStill);
+  steps?.after(`${sending.errand}.sent`);
+  return observation;
+}
+
+/** The credential is lent for the send alone. What the vault or the hub refuses is an observation like any other. */
+async function exchange(
+  core: AttemptNeeds,
+  sending: Shot,
+  receipt: IntentReceipt,
+  timeoutMs: number,
+  attemptId: string,
+  requireStill: () => void,
+): Promise<TransportObservation> {
+  const { request } = sending;
   const limits = limitsOf(core, sending, timeoutMs);
-  let observation: TransportObservation;
   try {
     if (sending.outbound.sideEffect && core.ports.hub !== undefined) {
       await core.ports.hub.beforeSend(receipt, attemptId);
@@ -34,18 +44,15 @@ export async function send(
     }
     switch (request.kind) {
       case "http":
-        observation = await sendHttp(core, sending, request, receipt, limits);
-        break;
+        return await sendHttp(core, sending, request, receipt, limits);
       case "ssh":
-        observation = await sendSsh(core, sending, request, receipt, limits, attemptId);
+        return await sendSsh(core, sending, request, receipt, limits, attemptId);
     }
   } catch (error) {
     if (!(error instanceof Denied)) throw error;
     const detail = `${error.code}: ${error.message}`;
-    observation = { kind: "never_sent", reason: reasonOf(error), detail, elapsedMs: 0, connected: false };
+    return { kind: "never_sent", reason: reasonOf(error), detail, elapsedMs: 0, connected: false };
   }
-  steps?.after(`${sending.errand}.sent`);
-  return observation;
 }
 
 function reasonOf({ code }: Denied): NeverSent["reason"] {

@@ -81,42 +81,29 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
     return stoppedError();
   }
 
-  /** What whoever wanted it written is told. */
-  function refusalOf(cause: unknown): Denied {
-    return cause instanceof Denied && isPassing(cause) ? cause : stop(cause);
-  }
-
   function keep<Result>(work: Promise<Result>): Promise<Result> {
     return work.catch((cause: unknown) => {
-      throw refusalOf(cause);
+      if (cause instanceof Denied && isPassing(cause)) throw cause;
+      throw stop(cause);
     });
   }
 
   function append(events: readonly NewEvent[]): Promise<IntentReceipt> {
     const { ahead, together } = splitContents(events);
-    return ahead.length === 0 ? audit.append(together) : appendBehind(ahead, together);
+    return ahead.length === 0 ? keep(audit.append(together)) : appendBehind(ahead, together);
   }
 
   async function appendBehind(
     ahead: readonly (readonly NewEvent[])[],
     together: readonly NewEvent[],
   ): Promise<IntentReceipt> {
-    for (const some of ahead) await audit.append(some);
-    return audit.append(together);
+    for (const some of ahead) await keep(audit.append(some));
+    return keep(audit.append(together));
   }
 
   async function commit(moment: number, rows: readonly StateRow[]): Promise<void> {
     const newest = order.newest(moment, rows);
-    if (store !== null && newest.length > 0) await store.commit(newest.map(own), "process");
-  }
-
-  async function commitIntent(to: StateStore, rows: readonly StateRow[], sideEffect: boolean): Promise<void> {
-    const moment = order.begin();
-    try {
-      await to.commit(order.newest(moment, rows).map(own), sideEffect ? "power" : "process");
-    } finally {
-      order.end(moment);
-    }
+    if (store !== null && newest.length > 0) await keep(store.commit(newest.map(own), "process"));
   }
 
   return {
@@ -135,13 +122,15 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
       if (stopped) throw stoppedError();
       if (store === null) throw new Denied("gateway_locked", "The gateway was locked before the call was sent.");
       steps.before(step);
-      let receipt: IntentReceipt;
-      try {
-        if (rows.length > 0) await commitIntent(store, rows, sideEffect);
-        receipt = await append(events);
-      } catch (cause) {
-        throw refusalOf(cause);
+      if (rows.length > 0) {
+        const moment = order.begin();
+        try {
+          await keep(store.commit(order.newest(moment, rows).map(own), sideEffect ? "power" : "process"));
+        } finally {
+          order.end(moment);
+        }
       }
+      const receipt = await append(events);
       if (stopped) throw stoppedError();
       steps.after(step);
       tell(rows);
@@ -167,15 +156,13 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
       if (stopped) throw stoppedError();
       steps.before(step);
       const opening = isOpening(step);
-      const moment = rows.length === 0 ? NO_MOMENT : order.begin();
+      const moment = order.begin();
       try {
-        if (opening && rows.length > 0) await commit(moment, rows);
+        if (opening) await commit(moment, rows);
         if (events.length > 0) await append(events);
         if (!opening && rows.length > 0) await commit(moment, rows);
-      } catch (cause) {
-        throw refusalOf(cause);
       } finally {
-        if (rows.length > 0) order.end(moment);
+        order.end(moment);
       }
       steps.after(step);
       tell(rows);
@@ -186,9 +173,6 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
     },
   };
 }
-
-/** Of a record without rows, which stand in no order. */
-const NO_MOMENT = 0;
 
 /** A full queue is back-pressure, a row that another gateway took over is its own, a hub comes back: none is a broken disk. */
 function isPassing({ code }: Denied): boolean {

@@ -127,7 +127,7 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
           409: { description: "outcome_unsettled: the same call is open, and is named; nothing was sent" },
         },
       },
-      ({ params, body }, context, _files, known) => {
+      async ({ params, body }, context, _files, known) => {
         const { repeat_of, ...rest } = body;
         const { closing, answer } = tellWithEnd(gateway, context, params.run_id, known);
         const { traceparent } = context;

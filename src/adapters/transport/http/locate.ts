@@ -13,22 +13,14 @@ export type Located =
       readonly detail: string;
     };
 
-/** An address that stands in the origin itself is judged without waiting a turn. */
-export function locate(
+export async function locate(
   target: Target,
   network: HttpSend["network"],
   resolve: ResolveName,
   stop: Stop,
-): Located | Promise<Located> {
-  if (target.literal) return judge(target, network, [target.hostname]);
-  return lookUp(target.hostname, resolve, stop).then((answers) =>
-    answers === null
-      ? failed(stop.cause ?? "deadline", "while the name was resolved")
-      : judge(target, network, answers),
-  );
-}
-
-function judge(target: Target, network: HttpSend["network"], answers: readonly string[]): Located {
+): Promise<Located> {
+  const answers = target.literal ? [target.hostname] : await lookUp(target.hostname, resolve, stop);
+  if (answers === null) return failed(stop.cause ?? "deadline", "while the name was resolved");
   if (answers.length === 0) return failed("name_not_resolved", `no address for ${target.hostname}`);
   const addresses = answers
     .filter((address) => {

@@ -54,12 +54,7 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
       const startedAt = now();
       const stop = new Stop(limits.timeoutMs, limits.signal);
       const state: SendState = { stop, connected: false, handed: false };
-      let seen: Seen;
-      try {
-        seen = await attempt(request, credential, limits, state);
-      } catch {
-        seen = faultSeen(state);
-      }
+      const seen = await attempt(request, credential, limits, state).catch(() => faultSeen(state));
       stop.end();
       const elapsedMs = Math.round(now() - startedAt);
       return seen.kind === "never_sent" ? { ...seen, elapsedMs, connected: state.connected } : { ...seen, elapsedMs };
@@ -79,8 +74,7 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
     const checked = checkRequestHeaders(request.headers, credential);
     if (checked.kind === "refused") return neverSent("credential_refused", checked.why);
     if (stop.cause !== null) return neverSent(stop.cause, "before the name was resolved");
-    const locating = locate(target.value, request.network, resolve, stop);
-    const located = locating instanceof Promise ? await locating : locating;
+    const located = await locate(target.value, request.network, resolve, stop);
     if (located.kind === "failed") return neverSent(located.reason, located.detail);
     const route = readRoute(target.value, request, located.addresses, credential?.certificate ?? null);
     if (route === "insecure") return neverSent("credential_refused", "a client certificate needs https");
