@@ -28,9 +28,10 @@ import { ownStand, type Stand, unprivilegedStand } from "./suite/stand.ts";
  * everything and would prove nothing; `*.host.test.ts` need the invoking user and run in a group of their own.
  */
 const root = dirname(import.meta.dirname);
-const CONCURRENCY = 5;
-/** Beside those: tests of whole machines wait more than they work. */
-const HOST_CONCURRENCY = 3;
+/** Each starts programs of its own: five of them beside three kept sixteen processes waiting for two processors, and every limit near. */
+const CONCURRENCY = 3;
+/** Beside those: tests of whole machines. */
+const HOST_CONCURRENCY = 2;
 /** More files than this are no accident of a crowded machine. */
 const MOST_AGAIN = 8;
 /** With so much of the machine in the hands of others it is crowded, and what passes alone is forgiven. */
