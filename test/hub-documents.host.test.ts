@@ -479,7 +479,7 @@ test("gw console --hub decides, revokes and settles on both hosts, and reads bot
     // What a hub cannot do is not offered, and refused to whoever asks all the same.
     assert.equal(await sight.page.getByRole("link", { name: "Packs" }).count(), 0);
     await go(sight, "#/packs");
-    await says(sight, /This is done on a host of the vault/);
+    await says(sight, /This is done by commands.*gw pack list, gw pack trust/);
     assert.deepEqual(ownComplaints(sight), []);
   } finally {
     for (const agent of agents) agent.close();

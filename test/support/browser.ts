@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import axe from "axe-core";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
-import { makeFolder } from "./home.ts";
+import { makeFolder, PATIENCE_MS } from "./home.ts";
 import { shots } from "./shots.ts";
 
 /** Debian's Chromium, once for all tests of a file, and what it asked for over the network. */
@@ -38,6 +38,7 @@ export async function openSight(
 ): Promise<Sight> {
   const context = await browser.newContext({ viewport, colorScheme, acceptDownloads: true });
   const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
   const asked: string[] = [];
   const complaints: string[] = [];
   page.on("request", (request) => asked.push(request.url()));

@@ -141,7 +141,7 @@ export function start(command: readonly string[], options: StartOptions = {}): S
 }
 
 /** Generous: nobody waits for it to pass, and a busy machine takes half a minute to start what one with nothing else to do starts in one second. */
-const PATIENCE_MS = 120_000;
+export const PATIENCE_MS = 120_000;
 
 /** Polls until `look` gives something other than undefined or false. */
 export async function until<Found>(
