@@ -30,7 +30,10 @@ export function arrive(state: WatchState, view: ApprovalRecord): WatchStep {
   return change(state, { ...makeItem(state, view, expiresMs), firstSeenMs: known.firstSeenMs });
 }
 
-/** The whole list. What we show and it lacks has ended while no news reached us, unless it came in after the list was asked for. */
+/**
+ * The whole list. What we show and it lacks has ended while no news reached us, unless it came in after the list was asked for; of what we
+ * are deciding ourselves, the answer says how.
+ */
 export function reconcile(state: WatchState, views: readonly ApprovalRecord[], askedMs: number): WatchStep {
   const listed = new Set(views.map(({ approval_id }) => approval_id));
   let next = state;
@@ -41,7 +44,7 @@ export function reconcile(state: WatchState, views: readonly ApprovalRecord[], a
   };
   for (const { view, firstSeenMs } of state.queue) {
     const id = view.approval_id;
-    if (listed.has(id) || firstSeenMs >= askedMs) continue;
+    if (listed.has(id) || firstSeenMs >= askedMs || state.busy?.id === id) continue;
     add(leave(markGone(next, id), id, "decided, expired or withdrawn while no news came through"));
   }
   for (const view of views) add(arrive(next, view));

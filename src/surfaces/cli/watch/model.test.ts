@@ -272,6 +272,27 @@ test("what the list lacks has ended, unless it came in after the list was asked 
   );
 });
 
+test("of what we decide ourselves the answer says how it ended, also where the list lacks it by then", () => {
+  const table = withCard(sitConnected());
+  table.wait(defaults.cardSteadyMs);
+  table.type("d", ..."no", "enter");
+  assert.ok(table.take("decide"));
+  const askedMs = table.nowMs + 1;
+  table.tell({ kind: "list", views: [], askedMs });
+  assert.equal(table.state.queue.length, 1);
+  table.tell({ kind: "decided", view: viewOf("apr_1", { state: "denied", decided_by: "ada", reason: "no" }) });
+  assert.equal(table.state.queue.length, 0);
+  assert.match(latest(table), /^denied by ada \(no\)/);
+
+  withCard(table, "apr_2");
+  table.wait(defaults.cardSteadyMs);
+  table.type("d", ..."no", "enter");
+  assert.ok(table.take("decide"));
+  table.tell({ kind: "refused", code: "approval_not_pending", message: "over" });
+  table.tell({ kind: "list", views: [], askedMs: table.nowMs + 1 });
+  assert.equal(table.state.queue.length, 0, "nobody decides it any more");
+});
+
 test("a question that waits in line is not shown", () => {
   const table = sitConnected();
   table.tell({ kind: "approval", view: { ...viewOf("apr_1"), card: null as never } });
