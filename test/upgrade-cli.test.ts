@@ -9,8 +9,10 @@ import type { OperatorKey } from "../src/conventions/approval/decision.ts";
 import type { Reviewer, SignedDecision } from "../src/conventions/upgrade/decision/statement.ts";
 import type { SendProbe } from "../src/conventions/upgrade/probe/exchange.ts";
 import { readCorpus } from "../src/conventions/upgrade/probe/read-corpus.ts";
+import { canonicalJson, digestJson } from "../src/kernel/canonical-json.ts";
 import { defaults } from "../src/kernel/defaults.ts";
 import { Denied } from "../src/kernel/failure.ts";
+import type { JsonObject } from "../src/kernel/json.ts";
 import type { CliIo } from "../src/surfaces/cli/io.ts";
 import { runUpgradeCorpus } from "../src/surfaces/cli/upgrade/corpus.ts";
 import { type DecidePorts, runUpgradeDecide } from "../src/surfaces/cli/upgrade/decide.ts";
@@ -321,7 +323,7 @@ test("403 expected, 201 observed: the upgrade is blocked, the credential disable
   assert.ok(![...out, ...err].join().includes("t0ps3cret"));
 });
 
-test("what a probe observed is decided from its saved report, and an id that was swapped is refused", async () => {
+test("what a probe observed is decided from its saved report, and one that says something else is refused", async () => {
   const corpus = save("decide.corpus.yaml", corpusText);
   const reviews = path("probe.reviews.yaml");
   const probe = async (): Promise<{ readonly exit: number; readonly json: string }> => {
@@ -359,9 +361,10 @@ test("what a probe observed is decided from its saved report, and an id that was
   assert.equal(first.exit, 1);
   const report = save("probe.report.json", first.json);
   const saved = JSON.parse(first.json) as {
-    readonly differences: readonly { readonly id: string; readonly kind: string }[];
+    readonly differences: readonly { readonly id: string; readonly kind: string; readonly group: string }[];
+    readonly probe: { readonly statement: JsonObject };
   };
-  const [found] = saved.differences;
+  const [found, ...others] = saved.differences;
   assert.equal(found?.kind, "possible_hiding");
   const options = {
     reviews,
@@ -373,23 +376,36 @@ test("what a probe observed is decided from its saved report, and an id that was
   };
   const forged = save("forged.json", first.json.replace('"kind": "possible_hiding"', '"kind": "status_changed"'));
   assert.equal(await runUpgradeDecide({ ...options, of: { report: forged } }, terminal().io, decidePorts([])), 1);
-  // Nor is one that lost an entry, or was never signed, or is to be finished without what it is about.
-  const cut = save("cut.json", { ...saved, differences: saved.differences.slice(0, 1) });
-  const bare = save("bare.json", { ...saved, probe: undefined });
+  // Nor is one in which anything was changed that is shown or decided together, or that nobody signed, or an older gw.
+  const lead = (more: object): object => ({ ...saved, differences: [{ ...found, ...more }, ...others] });
+  const { report: _covered, ...rest } = saved.probe.statement;
+  const old = { ...rest, format: "gw.upgrade-probe/v1", differences: digestJson([...options.ids].sort()) };
+  const signature = reviewer.sign(Buffer.from(canonicalJson(old))).toString("base64");
+  const edits: Readonly<Record<string, object>> = {
+    cut: { ...saved, differences: [found] },
+    group: lead({ group: others[0]?.group }),
+    says: lead({ says: "Nothing of note." }),
+    notes: lead({ notes: ["It is harmless."] }),
+    change: lead({ change: "narrows" }),
+    version: { ...saved, after: { ...(saved as unknown as { after: object }).after, version: "https://b.example" } },
+    bare: { ...saved, probe: undefined },
+    "of documents": { ...saved, after: { title: "Acme", dialect: "openapi-3.1" }, probe: undefined },
+    older: { ...saved, probe: { statement: old, signature } },
+  };
   const one = [found?.id ?? ""];
+  const recorded: SignedDecision[] = [];
   const codes: string[] = [];
-  for (const edited of [cut, bare]) {
+  for (const [name, edited] of Object.entries(edits)) {
     const { io, err } = terminal();
-    assert.equal(await runUpgradeDecide({ ...options, ids: one, of: { report: edited } }, io, decidePorts([])), 1);
+    const of = { report: save("edited.json", edited) };
+    assert.equal(await runUpgradeDecide({ ...options, ids: one, of }, io, decidePorts(recorded)), 1, name);
     codes.push(err.join().split(":")[0] ?? "");
   }
+  assert.deepEqual([new Set(codes), recorded], [new Set(["review_file_invalid"]), []]);
   const { io, err } = terminal();
   const whole = { ...options, ids: [], finish: true, of: { report } };
   assert.equal(await runUpgradeDecide(whole, io, decidePorts([])), 1);
-  assert.deepEqual(
-    [...codes, err.join().split(":")[0]],
-    ["review_file_invalid", "review_file_invalid", "review_mismatch"],
-  );
+  assert.equal(err.join().split(":")[0], "review_mismatch", "it is not finished without what it is about");
   assert.equal(await runUpgradeDecide({ ...options, of: { report } }, terminal().io, decidePorts([])), 0);
   assert.equal((await probe()).exit, 0);
 });

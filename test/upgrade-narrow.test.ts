@@ -25,6 +25,17 @@ describe(
         JSON.parse(readFileSync(at("report.json"), "utf8")) as { readonly differences: readonly Members[] }
       ).differences;
       const exported = String(found.find(({ subject }) => subject === "probe new.export")?.["id"]);
+      // Whoever signs a group signs what the probe put there: one entry moved into another group takes the whole back.
+      const [other] = found.filter(({ group }) => group !== found.find(({ id }) => id === exported)?.["group"]);
+      const moved = found.map((one) => (one["id"] === exported ? { ...one, group: other?.["group"] } : one));
+      const report = JSON.parse(readFileSync(at("report.json"), "utf8")) as Members;
+      writeFileSync(at("moved.json"), JSON.stringify({ ...report, differences: moved }));
+      const signed = await home.operator([
+        ...["upgrade", "decide", "--report", at("moved.json"), "--reviews", at("narrow-reviews.yaml")],
+        ...[String(other?.["group"]), "--accept", ...why],
+      ]);
+      assert.deepEqual([signed.code, codeOf(signed)], [1, "review_file_invalid"]);
+      assert.deepEqual(await home.events("upgrade_decided"), []);
       const narrow = async (label: string, ...extra: readonly string[]) => {
         const answer = await home.operator([
           "upgrade",

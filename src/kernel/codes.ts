@@ -463,8 +463,8 @@ export const codes = {
   },
   review_file_invalid: {
     status: 422,
-    means: "The review file or the authority map cannot be read as one.",
-    mend: "Restore the file from version control; it is never repaired by guessing.",
+    means: "The review file, the authority map or a saved report cannot be read as one, or is not as it was signed.",
+    mend: "Restore the file from version control, or probe again and save what it prints; it is never repaired by guessing.",
   },
   difference_unknown: {
     status: 404,

@@ -15,12 +15,12 @@ const known: readonly KnownCredential[] = [
 
 function seen(credential: string | null, statuses: readonly (number | null)[], more: Partial<ProbeStatement> = {}) {
   const statement: ProbeStatement = {
-    ...({ format: "gw.upgrade-probe/v1", api: "Acme", corpus: digestText("corpus") } as const),
+    ...({ format: "gw.upgrade-probe/v2", api: "Acme", corpus: digestText("corpus") } as const),
     before: { origin, header: "v: 1" },
     after: { origin, header: "v: 2" },
     credential,
     observed: statuses.map((after, index) => ({ case: `c${index}`, route: `GET /${index}`, before: 200, after })),
-    ...{ differences: digestText("d"), operator: "ada", operator_key_id: "k", observed_at: "" },
+    ...{ report: digestText("d"), operator: "ada", operator_key_id: "k", observed_at: "" },
     ...more,
   };
   return statement;

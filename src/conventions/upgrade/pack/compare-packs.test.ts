@@ -177,11 +177,11 @@ test("a pack whose trusted bytes are lost is new in everything", () => {
 test("one probed action is no evidence about another", () => {
   const after = pack(swap("2026-04-01", "2026-10-01"));
   const seen = (routes: readonly string[]) => ({
-    ...({ format: "gw.upgrade-probe/v1", api: "Acme", corpus: before.digest, credential: "acme-main" } as const),
+    ...({ format: "gw.upgrade-probe/v2", api: "Acme", corpus: before.digest, credential: "acme-main" } as const),
     before: { origin: "https://api.acme.example", header: "x-api-version: 2026-04-01" },
     after: { origin: "https://api.acme.example", header: "x-api-version: 2026-10-01" },
     observed: routes.map((route, index) => ({ case: `c${index}`, route, before: 200, after: 200 })),
-    ...{ differences: before.digest, operator: "ada", operator_key_id: "k", observed_at: "" },
+    ...{ report: before.digest, operator: "ada", operator_key_id: "k", observed_at: "" },
   });
   const all = [
     "GET /v1/things",

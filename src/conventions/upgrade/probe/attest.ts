@@ -9,12 +9,15 @@ import type { Corpus } from "./corpus-schema.ts";
 import type { ProbeVersion } from "./exchange.ts";
 import type { Observed } from "./run.ts";
 
+const FORMAT = "gw.upgrade-probe/v2";
+
 /**
  * What an operator's own process saw both versions do, signed there and then: nothing sends a probe twice to see whether
- * a saved report was edited, so that the report carries its own proof.
+ * a saved report was edited, so that the report carries its own proof. `format` keeps it apart from every other statement
+ * that the same key signs.
  */
 export type ProbeStatement = {
-  readonly format: "gw.upgrade-probe/v1";
+  readonly format: typeof FORMAT;
   readonly api: string;
   readonly corpus: Digest;
   readonly before: ProbedVersion;
@@ -22,8 +25,8 @@ export type ProbeStatement = {
   /** The vault label behind the credential that must be let in; null where the corpus names none. */
   readonly credential: string | null;
   readonly observed: readonly ObservedCase[];
-  /** Over the ids of all differences that were found. */
-  readonly differences: Digest;
+  /** Over all that the report says beside this statement: every word of a difference, and what is decided together. */
+  readonly report: Digest;
   readonly operator: string;
   readonly operator_key_id: string;
   readonly observed_at: string;
@@ -52,7 +55,8 @@ export interface ProbeRuns {
   readonly new: ProbeVersion;
   readonly before: ReadonlyMap<string, Observed>;
   readonly after: ReadonlyMap<string, Observed>;
-  readonly ids: readonly string[];
+  /** The report for programs, without this statement. */
+  readonly report: object;
 }
 
 export function attestProbe(runs: ProbeRuns, at: string, reviewer: Reviewer): SignedProbe {
@@ -60,7 +64,7 @@ export function attestProbe(runs: ProbeRuns, at: string, reviewer: Reviewer): Si
   const base = new URL(runs.new.base).pathname.replace(/\/$/, "");
   const valid = Object.values(corpus.credentials).find((one) => one.case === "valid");
   const statement: ProbeStatement = {
-    format: "gw.upgrade-probe/v1",
+    format: FORMAT,
     api: corpus.api,
     corpus: runs.corpusDigest,
     before: versionOf(runs.old),
@@ -72,7 +76,7 @@ export function attestProbe(runs: ProbeRuns, at: string, reviewer: Reviewer): Si
       before: before.get(id)?.facts.status ?? null,
       after: facts.status,
     })),
-    differences: digestIds(runs.ids),
+    report: digestReport(runs.report),
     operator: reviewer.operator,
     operator_key_id: reviewer.keyId,
     observed_at: at,
@@ -85,30 +89,32 @@ export function probeDigest(probe: SignedProbe): Digest {
   return digestJson(probe as unknown as JsonObject);
 }
 
-/** The statement of a saved report, when an enrolled operator signed it and the differences beside it are those it is about. */
-export function readProbe(
-  file: string,
-  report: JsonObject,
-  ids: readonly string[],
-  keys: readonly OperatorKey[],
-): SignedProbe {
+/** The statement of a saved report, when an enrolled operator signed it and the report still says what it was about. */
+export function readProbe(file: string, root: JsonObject, keys: readonly OperatorKey[]): SignedProbe {
   const fail = (why: string): never => {
-    throw new Denied("review_file_invalid", `${file}: ${why}. Run gw upgrade probe again, and save what it prints.`);
+    throw new Denied(
+      "review_file_invalid",
+      `${file}: ${why}. Probe again, and save what it prints: gw upgrade probe … --json > ${file}`,
+    );
   };
-  const held = report["probe"];
+  const { probe: held, ...report } = root;
   if (!isJsonObject(held) || !isJsonObject(held["statement"]) || typeof held["signature"] !== "string")
-    return fail("it is not the signed report of a probe");
+    throw new Denied(
+      "review_file_invalid",
+      `${file}: nobody signed this report, so that anybody may have changed it. Name what it is about in its place: the two documents (OLD NEW), a pack with --trust NAME, or the saved report of gw upgrade probe.`,
+    );
   const statement = held["statement"] as JsonValue as ProbeStatement;
-  if (statement.format !== "gw.upgrade-probe/v1") fail("its probe has another format");
+  if (statement.format !== FORMAT)
+    fail(`its statement is no ${FORMAT}, which alone covers all that a report shows (an older gw signed less)`);
   const key = keys.find(({ name, keyId }) => name === statement.operator && keyId === statement.operator_key_id);
   if (key === undefined || !verify(null, bytesOf(statement), key.publicKey, Buffer.from(held["signature"], "base64")))
     fail("no enrolled operator signed what it says");
-  if (statement.differences !== digestIds(ids)) fail("its differences are not those that were observed");
+  if (statement.report !== digestReport(report)) fail("it was changed since it was signed");
   return { statement, signature: held["signature"] };
 }
 
-function digestIds(ids: readonly string[]): Digest {
-  return digestJson([...ids].sort());
+function digestReport(report: object): Digest {
+  return digestJson(report as JsonObject);
 }
 
 function versionOf({ base, header }: ProbeVersion): ProbedVersion {

@@ -6,15 +6,13 @@ import { readDocument } from "../document/read-document.ts";
 
 const LIMITS = { bytes: defaults.upgradeReportBytes, depth: 16, nodes: 10_000_000 };
 
+/** What stands in a saved JSON report; only a signature over it says that a probe saw this. */
 export interface SavedReport {
   readonly api: string;
-  /** True where a probe looked at the provider itself: such a report carries a signature. */
-  readonly observed: boolean;
   readonly differences: readonly Difference[];
   readonly root: JsonObject;
 }
 
-/** The differences of a saved JSON report, so that what a probe observed can be decided without sending it again. */
 export function readReport(name: string, bytes: Uint8Array): SavedReport {
   const root = readDocument(name, bytes, LIMITS).root;
   const fail = (message: string): never => {
@@ -26,8 +24,7 @@ export function readReport(name: string, bytes: Uint8Array): SavedReport {
   const api = isJsonObject(after) ? after["title"] : undefined;
   const listed = root["differences"];
   if (typeof api !== "string" || !Array.isArray(listed)) return fail("it names no API or holds no differences");
-  const observed = isJsonObject(after) && after["dialect"] === "observed";
-  return { api, observed, root, differences: listed.map((entry: JsonValue) => readDifference(entry, fail)) };
+  return { api, root, differences: listed.map((entry: JsonValue) => readDifference(entry, fail)) };
 }
 
 /** An id that does not belong to what stands beside it would let a reviewer sign something else than they read. */

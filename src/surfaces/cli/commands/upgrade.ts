@@ -91,7 +91,7 @@ export function addUpgradeCommands(program: Command, deps: CliDeps): void {
     "gw upgrade decide api-v1.yaml api-v2.yaml d-1f0c… --reviews reviews.yaml --accept --reason 'read only'\ngw upgrade decide --report probe.json --reviews reviews.yaml",
   )
     .requiredOption("--reviews <FILE>", "the review file with signed decisions")
-    .option("--report <FILE>", "a saved JSON report in place of the two documents")
+    .option("--report <FILE>", "the saved JSON report of gw upgrade probe, in place of the two documents")
     .option("--pack <FILE>", "the pack whose scopes are at stake")
     .option("--trust <NAME>", "the pack of this home that is to be trusted anew: every changed term of it counts")
     .option("--probe <FILE>", "the saved report of gw upgrade probe")

@@ -101,10 +101,9 @@ function missingEvidence(change: PackChange, changes: readonly PackDifference[],
 export async function loadProbe(
   file: string,
   keys: readonly OperatorKey[],
-): Promise<{ readonly signed: SignedProbe; readonly differences: readonly Difference[] }> {
-  const { root, differences } = readReport(file, await readBounded(file, defaults.upgradeReportBytes));
-  const ids = differences.map(({ id }) => id);
-  return { signed: readProbe(file, root, ids, keys), differences };
+): Promise<{ readonly signed: SignedProbe; readonly api: string; readonly differences: readonly Difference[] }> {
+  const { root, api, differences } = readReport(file, await readBounded(file, defaults.upgradeReportBytes));
+  return { signed: readProbe(file, root, keys), api, differences };
 }
 
 async function reviewDocuments(

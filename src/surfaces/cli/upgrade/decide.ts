@@ -10,21 +10,19 @@ import {
 } from "../../../conventions/upgrade/decision/settle.ts";
 import type { Reviewer, SignedDecision, Verdict } from "../../../conventions/upgrade/decision/statement.ts";
 import type { SignedProbe } from "../../../conventions/upgrade/probe/attest.ts";
-import { readReport } from "../../../conventions/upgrade/report/read-report.ts";
 import { kindWords } from "../../../conventions/upgrade/report/report.ts";
 import { verdictLine } from "../../../conventions/upgrade/report/terminal.ts";
 import { type Clock, isoTime } from "../../../kernel/clock.ts";
-import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { assembleReview, loadProbe, type Subject } from "./assemble.ts";
-import { readBounded, writeWhole } from "./files.ts";
+import { writeWhole } from "./files.ts";
 import { loadReviewFile } from "./review.ts";
 
 export interface DecideOptions {
-  /** What is under review, or a saved JSON report: what a probe observed is not sent again to be decided. */
+  /** What is under review, or the saved JSON report of a probe: what it observed is not sent again to be decided. */
   readonly of: Subject | { readonly report: string };
   readonly json: boolean;
   readonly reviews: string;
@@ -129,9 +127,8 @@ async function loadDifferences(of: DecideOptions["of"], keys: readonly OperatorK
     const { review, ...rest } = await assembleReview(of, keys);
     return { api: review.after.title, differences: review.differences, ...rest };
   }
-  const report = readReport(of.report, await readBounded(of.report, defaults.upgradeReportBytes));
-  const probe = report.observed ? (await loadProbe(of.report, keys)).signed : null;
-  return { api: report.api, differences: report.differences, closing: null, probe, missing: null };
+  const { signed, api, differences } = await loadProbe(of.report, keys);
+  return { api, differences, closing: null, probe: signed, missing: null };
 }
 
 /** A review is finished from the files it is about, never from a report of it that somebody may have edited. */

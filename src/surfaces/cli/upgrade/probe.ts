@@ -9,6 +9,7 @@ import type { ProbeVersion, SendProbe } from "../../../conventions/upgrade/probe
 import { describeMissingCases, expandCorpus, type ProbeCase } from "../../../conventions/upgrade/probe/expand.ts";
 import { readCorpus } from "../../../conventions/upgrade/probe/read-corpus.ts";
 import { runCorpus } from "../../../conventions/upgrade/probe/run.ts";
+import { reportJson } from "../../../conventions/upgrade/report/json.ts";
 import { buildReport } from "../../../conventions/upgrade/report/report.ts";
 import { type Digest, digestBytes, digestJson } from "../../../kernel/canonical-json.ts";
 import { type Clock, isoTime } from "../../../kernel/clock.ts";
@@ -53,6 +54,7 @@ export function runUpgradeProbe(options: ProbeOptions, io: CliIo, ports: ProbePo
     const bytes = await readBounded(options.corpus, defaults.upgradeCorpusBytes);
     const corpus = readCorpus(options.corpus, bytes);
     const cases = expandCorpus(corpus);
+    const file = await loadReviewFile(options.reviews, corpus.api);
     const acting = cases.filter(({ sideEffect }) => sideEffect);
     const tokens = readTokens(corpus, cases, options.env);
     try {
@@ -64,14 +66,17 @@ export function runUpgradeProbe(options: ProbeOptions, io: CliIo, ports: ProbePo
       const { differences: seen, consequences } = compareRuns(before, after);
       await actOn(consequences, corpus, io, ports);
       const differences = [...seen, ...describeMissingCases(corpus)];
-      const ids = differences.map(({ id }) => id);
-      const runs = { corpus, corpusDigest: digestBytes(bytes), old: options.old, new: options.new, before, after, ids };
-      const probe = attestProbe(runs, isoTime(ports.clock.wallMs()), await ports.reviewer());
-      await ports.record(probeDigest(probe));
       const review = asReview(corpus, options, cases.length, differences);
-      const file = await loadReviewFile(options.reviews, corpus.api);
       const settlement = settleReview(differences, file, await ports.operatorKeys());
-      const exit = await showReport({ ...buildReport(review, settlement), probe }, options, io);
+      const report = buildReport(review, settlement);
+      const runs = { corpus, corpusDigest: digestBytes(bytes), old: options.old, new: options.new, before, after };
+      const probe = attestProbe(
+        { ...runs, report: reportJson(report) },
+        isoTime(ports.clock.wallMs()),
+        await ports.reviewer(),
+      );
+      await ports.record(probeDigest(probe));
+      const exit = await showReport({ ...report, probe }, options, io);
       return consequences.disable.length > 0 ? exits.denied : exit;
     } finally {
       for (const token of tokens.values()) token.wipe();
