@@ -403,6 +403,32 @@ test("a dated header selects the version, and the header is on every request", a
   assert.ok(seen.every(({ url }) => url.startsWith("https://api.acme.example/")));
 });
 
+/** Both versions answer every request with this, their own base path put in. */
+async function alike(answer: (base: string) => object, versions = ["v1", "v2"]): Promise<readonly string[]> {
+  const run = (base: string): ReturnType<typeof runCorpus> => {
+    const body = Buffer.from(JSON.stringify(answer(base.replace("/", ""))));
+    const quiet: SendProbe = async () => ({ kind: "answered", status: 200, headers: {}, body });
+    return runCorpus(corpus, [...expandCorpus(corpus)].slice(0, 1), version(base), quiet, {
+      sideEffectsApproved: true,
+    });
+  };
+  const [before = "", after = ""] = versions;
+  return brief(compareRuns(await run(before), await run(after)));
+}
+
+test("a path that only begins with the letters of the version's base is not below it", async () => {
+  const links = ["resource_reach links_differ project.list|links"];
+  assert.deepEqual(await alike((base) => ({ url: `${origin}/${base}/x` })), []);
+  assert.deepEqual(await alike((base) => ({ url: `${origin}/${base}` })), []);
+  assert.deepEqual(await alike((base) => ({ url: `${origin}/${base}0/x` })), links, "/v10 and /v20 are other places");
+  assert.deepEqual(await alike((base) => ({ url: `${origin}/${base}/x` }), ["v1/", "v2/"]), [], "a slash at the end");
+});
+
+test("a value that is cut within a character is compared like any other", async () => {
+  const roles = ["action_reach roles_differ project.list|roles"];
+  assert.deepEqual(await alike((base) => ({ role: `${base}${"a".repeat(197)}\u{1f511}` })), roles);
+});
+
 test("an unanswered probe is never counted as a denial", async () => {
   const silent: SendProbe = async () => ({ kind: "unanswered", reason: "timeout" });
   const cases = expandCorpus(corpus);

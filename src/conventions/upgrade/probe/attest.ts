@@ -6,7 +6,7 @@ import type { OperatorKey } from "../../approval/decision.ts";
 import type { Reviewer } from "../decision/statement.ts";
 import { routeOf } from "../model/read-operation.ts";
 import type { Corpus } from "./corpus-schema.ts";
-import type { ProbeVersion } from "./exchange.ts";
+import { basePathOf, type ProbeVersion } from "./exchange.ts";
 import type { Observed } from "./run.ts";
 
 const FORMAT = "gw.upgrade-probe/v2";
@@ -61,7 +61,7 @@ export interface ProbeRuns {
 
 export function attestProbe(runs: ProbeRuns, at: string, reviewer: Reviewer): SignedProbe {
   const { corpus, before, after } = runs;
-  const base = new URL(runs.new.base).pathname.replace(/\/$/, "");
+  const base = basePathOf(runs.new);
   const valid = Object.values(corpus.credentials).find((one) => one.case === "valid");
   const statement: ProbeStatement = {
     format: FORMAT,

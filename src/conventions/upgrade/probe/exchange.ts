@@ -8,6 +8,11 @@ export interface ProbeVersion {
   readonly header: { readonly name: string; readonly value: string } | null;
 }
 
+/** What a corpus path stands behind: it begins with a slash of its own. */
+export function basePathOf({ base }: ProbeVersion): string {
+  return new URL(base).pathname.replace(/\/$/, "");
+}
+
 /** A finished request. The token is not in it: the sender lends the credential of this label for this origin alone. */
 export interface ProbeRequest {
   readonly caseId: string;

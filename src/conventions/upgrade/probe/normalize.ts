@@ -3,7 +3,7 @@ import { readJson } from "../document/read-json.ts";
 import { type Steering, steeringOf } from "../meaning/steering.ts";
 import { splitWords } from "../meaning/words.ts";
 import type { SchemaShape } from "../model/shape.ts";
-import type { ProbeExchange, ProbeVersion } from "./exchange.ts";
+import { basePathOf, type ProbeExchange, type ProbeVersion } from "./exchange.ts";
 
 /** What is compared of one exchange: sorted texts by what they are. Times, request ids and tokens are not in it. */
 export interface Facts {
@@ -64,7 +64,8 @@ export function normalizeExchange(
   const byValue = new Map([...account].map(([name, value]) => [value, name]));
   const body = parseBody(exchange.body);
   if (body !== undefined) walk(body, "", "", { lists, names, version, byValue, named });
-  for (const name of factNames) lists[name] = [...new Set(lists[name])].sort();
+  // What was cut to a length may end in half a character, and a digest has no form for that.
+  for (const name of factNames) lists[name] = [...new Set(lists[name].map((text) => text.toWellFormed()))].sort();
   return { outcome: `status ${exchange.status}`, status: exchange.status, lists, named: [...named].sort() };
 }
 
@@ -159,13 +160,14 @@ function isVolatile(text: string, words: readonly string[]): boolean {
 export function normalizeUrl(text: string, version: ProbeVersion, names: Names): string {
   let url: URL;
   try {
-    url = new URL(text, `${version.base}/`);
+    url = new URL(text, `${version.base.replace(/\/$/, "")}/`);
   } catch {
     return "not a URL";
   }
-  const base = new URL(version.base);
-  const inside = url.origin === base.origin && url.pathname.startsWith(base.pathname === "/" ? "/" : base.pathname);
-  const path = inside ? url.pathname.slice(base.pathname === "/" ? 0 : base.pathname.length) : url.pathname;
+  const base = basePathOf(version);
+  // With the slash: `/v20` is not below `/v2`.
+  const inside = url.origin === new URL(version.base).origin && `${url.pathname}/`.startsWith(`${base}/`);
+  const path = inside ? url.pathname.slice(base.length) : url.pathname;
   const segments = path.split("/").map((segment) => (looksOpaque(segment) ? names.nameOf(decode(segment)) : segment));
   const query = [...url.searchParams.keys()]
     .sort()

@@ -5,7 +5,7 @@ import { readOrigin } from "../../url/origin.ts";
 import type { QueryPair, Scalar } from "../../url/query.ts";
 import { parseTemplate } from "../../url/template.ts";
 import type { Corpus } from "./corpus-schema.ts";
-import type { ProbeExchange, ProbeRequest, ProbeVersion, SendProbe } from "./exchange.ts";
+import { basePathOf, type ProbeExchange, type ProbeRequest, type ProbeVersion, type SendProbe } from "./exchange.ts";
 import type { ProbeCase } from "./expand.ts";
 import { type Grant, readGrant } from "./grant.ts";
 import { createNames, type Facts, type Names, normalizeExchange, parseBody, readLinkHeader } from "./normalize.ts";
@@ -79,11 +79,9 @@ function buildRequest(one: ProbeCase, version: ProbeVersion, values: ReadonlyMap
   const filledBody = body === undefined ? null : fillValue(body, values);
   if (filledPath === undefined || filledQuery === undefined || filledHeaders === undefined || filledBody === undefined)
     return null;
-  const base = new URL(version.base);
-  const prefix = base.pathname === "/" ? "" : base.pathname;
   const { url } = buildUrl({
-    origin: readOrigin(base.origin),
-    template: parseTemplate(`${prefix}${path}`),
+    origin: readOrigin(new URL(version.base).origin),
+    template: parseTemplate(`${basePathOf(version)}${path}`),
     path: new Map(scalars(filledPath).map(([name, value]) => [name, { value, percent: "literal" }])),
     query: scalars(filledQuery).map(([name, value]): QueryPair => ({ name, value, percent: "literal", list: null })),
   });
