@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { asUser, codeOf, demoPack, type Gateway, Home, makeFolder, until } from "./support/home.ts";
@@ -38,6 +38,15 @@ describe("a pack and its next version", asUser, () => {
     assert.match(action.out, /name: string, in the body/);
     assert.match(action.out, /needs a person on every call/);
     assert.equal(codeOf(await home.run(["pack", "show", "demo", "nothing"])), "not_found");
+  });
+
+  test("is removed only where there is one: for a name that was mistyped nothing is signed", async () => {
+    const policy = (): string => readFileSync(join(home.folder, "policy.json"), "utf8");
+    const before = policy();
+    for (const what of ["remove", "trust"])
+      assert.equal(codeOf(await home.operator(["pack", what, "dmeo"])), "pack_unknown", what);
+    assert.equal(codeOf(await home.run(["pack", "show", "dmeo"])), "pack_unknown");
+    assert.equal(policy(), before);
   });
 
   test("waits when it was added again: the old one serves, and trusting says in words what differs", async () => {

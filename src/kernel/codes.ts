@@ -191,6 +191,11 @@ export const codes = {
     mend: "The reason is in the message. A person may add the origin to the pack.",
   },
   // Action packs
+  pack_unknown: {
+    status: 404,
+    means: "This home has no pack of that name.",
+    mend: "See them with gw pack list, or bring one in with gw pack add FILE.",
+  },
   pack_malformed: {
     status: 422,
     means: "The file is not plain YAML: one document, UTF-8, no directives, no hidden characters.",

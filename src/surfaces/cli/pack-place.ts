@@ -23,7 +23,10 @@ export function runPackPlace(name: string, options: PackPlaceOptions, io: CliIo,
       const subject = origin === undefined ? name : `${name} ${origin}${basePath}`;
       await applyPolicyChange(session, ports, { what: "pack_placed", subject }, (policy) => {
         if (lastTrusted(policy, name) === null)
-          throw new Denied("not_found", `No pack ${showIdentifier(name)} is trusted. Trust it first: gw pack trust`);
+          throw new Denied(
+            "not_found",
+            `No pack ${showIdentifier(name)} is trusted. Trust it first: gw pack trust NAME`,
+          );
         const others = policy.places.filter(({ pack }) => pack !== name);
         return { ...policy, places: place === null ? others : [...others, place] };
       });

@@ -1,4 +1,4 @@
-import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Pack } from "../../conventions/action/pack.ts";
 import { placePack } from "../../conventions/action/place.ts";
@@ -80,7 +80,9 @@ export interface HomePack {
 
 /** The file of this home, whether it is trusted or not. */
 export function readHomePack(home: string, name: string): HomePack {
-  const bytes = readBounded(packPath(home, name));
+  const path = packPath(home, name);
+  if (!existsSync(path)) throw packUnknown(name);
+  const bytes = readBounded(path);
   return { pack: requireSound(bytes, `${name}.yaml`), bytes };
 }
 
@@ -94,6 +96,7 @@ export function runPackTrust(
   tellChanges: (pack: Pack, bytes: Buffer) => readonly string[],
 ): Promise<Exit> {
   return answering(io, () => {
+    openHome(options.home, ports.random).readVault();
     const { pack, bytes } = readHomePack(options.home, name);
     // Before anybody types a secret: what would change.
     for (const line of tellChanges(pack, bytes)) io.err(line);
@@ -163,10 +166,10 @@ export async function removeHomePack(
   ports: VaultCliPorts,
 ): Promise<void> {
   const path = packPath(home, name);
-  await applyPolicyChange(session, ports, { what: "pack_removed", subject: name }, (policy) => ({
-    ...policy,
-    ...removePack(policy, name),
-  }));
+  await applyPolicyChange(session, ports, { what: "pack_removed", subject: name }, (policy) => {
+    if (!existsSync(path) && !policy.packs.some(({ pack }) => pack === name)) throw packUnknown(name);
+    return { ...policy, ...removePack(policy, name) };
+  });
   rmSync(path, { force: true });
 }
 
@@ -221,6 +224,13 @@ function listPacks(home: string): readonly PackRow[] {
 
 function trusts(policy: Policy, name: string, digest: Pack["digest"]): boolean {
   return isPackTrusted(policy, name, digest);
+}
+
+function packUnknown(name: string): Denied {
+  return new Denied(
+    "pack_unknown",
+    `This home has no pack ${name}. See: gw pack list. To bring one in: gw pack add FILE`,
+  );
 }
 
 function packPath(home: string, name: string): string {
