@@ -68,6 +68,23 @@ describe("a start that cannot be says what to do", asUser, () => {
     writeFileSync(format, "gw.home/v1 state 1\n", { mode: 0o600 });
   });
 
+  test("where it could not be unlocked no gateway is started: nobody to ask, no file, nobody of that name", async () => {
+    const files = readdirSync(home.folder, { recursive: true }).sort();
+    const refused: readonly (readonly [code: string, done: Exited])[] = [
+      ["terminal_needed", await home.run(["up"])],
+      ["secret_missing", await home.run(["up", "--passphrase-file", join(folder, "nowhere")])],
+      ["operator_unknown", await home.operator(["up", "--operator", "nobody"])],
+    ];
+    for (const [code, done] of refused) assert.deepEqual([done.code, codeOf(done)], [1, code]);
+    assert.deepEqual(readdirSync(home.folder, { recursive: true }).sort(), files, "nothing was begun");
+    const two = home.copy();
+    const theirs = join(folder, "bob-passphrase");
+    writeFileSync(theirs, "bobs own passphrase\n", { mode: 0o600 });
+    await two.must(["operator", "add", "bob", "--new-passphrase-file", theirs]);
+    assert.equal(codeOf(await two.operator(["up"])), "operator_unknown", "which of two is not said");
+    assert.ok(!existsSync(join(two.folder, "audit")));
+  });
+
   test("a clock that was set back is told at the start; it starts, and the log goes on whole", async () => {
     await (await home.up()).end("SIGTERM");
     const audit = join(home.folder, "audit");

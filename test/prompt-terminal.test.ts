@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { asUser, GW, Home, makeFolder } from "./support/home.ts";
-import { noTmux, openPane } from "./support/pane.ts";
+import { noTmux, openPane, type Pane } from "./support/pane.ts";
 
 const terminal = noTmux === null ? asUser : { skip: noTmux };
 
@@ -33,8 +33,8 @@ test(
   },
 );
 
-test("npm start asks for a new passphrase and never a second time to unlock what it made", terminal, async () => {
-  const folder = makeFolder();
+/** `npm start` with a home of its own, as far as its first question. */
+async function openStart(folder: string): Promise<Pane> {
   const program = join(import.meta.dirname, "..", "src", "programs", "start.ts");
   const env = {
     PATH: process.env["PATH"],
@@ -43,19 +43,65 @@ test("npm start asks for a new passphrase and never a second time to unlock what
     XDG_STATE_HOME: join(folder, "state"),
   };
   const command = `"${process.execPath}" --disable-warning=ExperimentalWarning --disable-sigusr1 "${program}"`;
-  const pane = openPane(folder, command, env);
+  const pane = openPane(folder, `${command}; echo "LEFT $?"; sleep 600`, env);
+  await pane.shows("Enter for a generated one");
+  return pane;
+}
+
+async function answer(pane: Pane, prompt: string, typed: string): Promise<void> {
+  await pane.shows(prompt);
+  pane.write(typed);
+  pane.type("Enter");
+}
+
+test("npm start asks for a new passphrase and never a second time to unlock what it made", terminal, async () => {
+  const pane = await openStart(makeFolder());
   try {
-    await pane.shows("Enter for a generated one");
-    pane.write("own");
-    pane.type("Enter");
-    for (const prompt of ["New passphrase:", "Once more:"]) {
-      await pane.shows(prompt);
-      pane.write("a long enough phrase of somebody");
-      pane.type("Enter");
-    }
+    await answer(pane, "Enter for a generated one", "own");
+    for (const prompt of ["New passphrase:", "Once more:"])
+      await answer(pane, prompt, "a long enough phrase of somebody");
     await pane.shows("It runs.", 120_000);
     assert.ok(!pane.text().includes("Passphrase of"));
   } finally {
     pane.close();
   }
 });
+
+test(
+  "npm start ends with a word where its questions are left or answered in two ways, and no home is made",
+  terminal,
+  async () => {
+    const folder = makeFolder();
+    const ways: readonly (readonly [code: string, way: (pane: Pane) => Promise<void> | void])[] = [
+      ["interrupted", (pane) => pane.type("C-c")],
+      ["interrupted", (pane) => pane.type("C-d")],
+      [
+        "interrupted",
+        async (pane) => {
+          await answer(pane, "Enter for a generated one", "own");
+          await pane.shows("New passphrase:");
+          pane.type("C-c");
+        },
+      ],
+      [
+        "secret_mismatch",
+        async (pane) => {
+          await answer(pane, "Enter for a generated one", "own");
+          await answer(pane, "New passphrase:", "a long enough phrase of somebody");
+          await answer(pane, "Once more:", "a long enough phrase of nobody");
+        },
+      ],
+    ];
+    for (const [code, way] of ways) {
+      const pane = await openStart(folder);
+      try {
+        await way(pane);
+        await pane.shows("LEFT 1");
+        assert.match(pane.text(), new RegExp(`^${code}: `, "m"));
+        assert.ok(!existsSync(join(folder, "gw", "vault.json")));
+      } finally {
+        pane.close();
+      }
+    }
+  },
+);

@@ -15,6 +15,7 @@ import { statusLines } from "../surfaces/cli/operator/run-gateway.ts";
 import { programFile } from "../surfaces/cli/program-file.ts";
 import { openTerminal } from "../surfaces/cli/terminal.ts";
 import { choosePassphrase } from "../surfaces/cli/vault/init.ts";
+import { requireUnlockable } from "../surfaces/cli/vault/open-keys.ts";
 import { withOperator } from "../surfaces/cli/vault/session.ts";
 import { connectOperator } from "../surfaces/client/operator.ts";
 import { readStatus } from "../surfaces/client/read-status.ts";
@@ -57,11 +58,19 @@ process.exitCode = await answering(io, async () => {
 });
 
 async function start() {
-  const home = openHome(folder, systemRandom);
-  const fresh = !home.exists();
+  const fresh = !openHome(folder, systemRandom).exists();
+  if (!fresh && !existsSync(keyFile)) await requireUnlockable(folder, {}, io, systemRandom);
   makeFolder(join(folder, "provider"));
   const provider = await startProvider(fresh ? PORT : portOf(folder), fresh);
-  using typed = fresh ? await makeFreshHome(provider) : null;
+  try {
+    using typed = fresh ? await makeFreshHome(provider) : null;
+    return await serve(fresh, typed);
+  } finally {
+    await provider.close();
+  }
+}
+
+async function serve(fresh: boolean, typed: Secret | null) {
   const unattended = existsSync(keyFile);
   const gateway = await startGateway(folder, unattended ? keyFile : null);
   try {
@@ -74,7 +83,6 @@ async function start() {
   } finally {
     gateway.stop();
     await gateway.stopped;
-    await provider.close();
   }
 }
 

@@ -15,6 +15,8 @@ export interface CliIo {
   readonly color: boolean;
   /** How wide that terminal is. */
   readonly columns?: number;
+  /** Denied `terminal_needed` where nobody could be asked this: for what must not be begun in vain. */
+  requireTerminal?(prompt: string): void;
   /** Asks on the terminal without echo; Denied `terminal_needed` where there is none. */
   askSecret(prompt: string): Promise<Secret>;
   /** Asks a question on the terminal with echo; `draft` is there already, to be edited. */

@@ -20,6 +20,7 @@ export function openTerminal(): CliIo {
     intoFile: !isTty && isFile(1),
     ...(isTty ? { columns: process.stdout.columns } : {}),
     color: isTty && (process.env["NO_COLOR"] ?? "") === "" && process.env["TERM"] !== "dumb",
+    requireTerminal: (prompt) => openKeyboard(prompt).leave(),
     askSecret,
     ask,
     readSecret: (prompt) => (process.stdin.isTTY === true ? askSecret(prompt) : readPiped()),
@@ -45,7 +46,12 @@ async function ask(prompt: string, draft = ""): Promise<string> {
   try {
     const answer = reader.question(prompt);
     reader.write(draft);
-    return (await answer).trim();
+    // Ctrl-C rejects the question; Ctrl-D closes the reader and leaves the question as it is.
+    const left = new Promise<never>((_resolve, reject) => reader.once("close", () => reject(stoppedAtPrompt())));
+    return (await Promise.race([answer, left])).trim();
+  } catch (error) {
+    process.stderr.write("\n");
+    throw error instanceof Error && error.name === "AbortError" ? stoppedAtPrompt() : error;
   } finally {
     reader.close();
     leave();
@@ -80,7 +86,7 @@ function askSecret(prompt: string): Promise<Secret> {
         }
         if (byte === 0x03 || byte === 0x04) {
           typed.fill(0);
-          finish(() => reject(new Denied("interrupted", "Stopped at the prompt. Nothing was changed.")));
+          finish(() => reject(stoppedAtPrompt()));
           return;
         }
         if (byte === 0x7f || byte === 0x08) length = dropLastCharacter(typed, length);
@@ -160,6 +166,10 @@ async function readPiped(): Promise<Secret> {
   const secret = Secret.take(Buffer.from(whole.subarray(0, end)));
   whole.fill(0);
   return secret;
+}
+
+function stoppedAtPrompt(): Denied {
+  return new Denied("interrupted", "Stopped at the prompt. Nothing was changed.");
 }
 
 function terminalNeeded(prompt: string): Denied {

@@ -9,6 +9,7 @@ import type { CliDeps } from "../commands/deps.ts";
 import { hubLines, waitingKeyLines } from "../hub/status-lines.ts";
 import { type Exit, exits } from "../io.ts";
 import { type BaseOptions, type OperatorOptions, operatorDoor } from "../options.ts";
+import { requireUnlockable } from "../vault/open-keys.ts";
 import { type VaultSession, withOperator } from "../vault/session.ts";
 import { endLogin } from "./login.ts";
 import { attestLog, type GatewaySession, withGateway } from "./session.ts";
@@ -22,10 +23,12 @@ export interface UpOptions extends OperatorOptions {
 /** `gw up`: starts the gateway and hands it the service key. The passphrase stays in this process. */
 export function runUp(options: UpOptions, deps: CliDeps): Promise<Exit> {
   return answering(deps.io, async () => {
+    const asks = !options.locked && options.keyFile === undefined;
+    if (asks) await requireUnlockable(options.home, options, deps.io, deps.random);
     const gateway = await deps.startGateway(options.home, options.keyFile ?? null, options.config);
     const { trouble } = await readStatus(operatorDoor(options));
     // What an operator did not sign is not obeyed: it stays locked, records who tries, and the status says why.
-    if (!options.locked && options.keyFile === undefined && (trouble === null || isGoingBack(trouble))) {
+    if (asks && (trouble === null || isGoingBack(trouble))) {
       try {
         await withGateway(options, deps, async ({ client, home, operator }) => {
           await client.unlock(await deps.serverCheck(home, operator.serviceKey, { child: gateway.pid, first: true }));

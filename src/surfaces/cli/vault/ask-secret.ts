@@ -33,5 +33,5 @@ export async function askTwice(io: CliIo, prompt: string): Promise<Secret> {
   using second = await io.askSecret("Once more: ");
   if (first.equals(second)) return first;
   first.wipe();
-  throw new Denied("secret_mismatch", "The two differ. Nothing was changed.");
+  throw new Denied("secret_mismatch", "The two differ. Nothing was changed: run the command again.");
 }

@@ -1,10 +1,12 @@
+import type { Random } from "../../../kernel/clock.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { Secret } from "../../../kernel/secret.ts";
 import { unlockCounted } from "../../../vault/files/attempts.ts";
-import type { VaultHome } from "../../../vault/files/home.ts";
+import { openHome, type VaultHome } from "../../../vault/files/home.ts";
 import { findSlot, type OpenOperator } from "../../../vault/operator.ts";
 import type { Vault } from "../../../vault/vault.ts";
 import type { CliIo } from "../io.ts";
+import { readSecretFile } from "./ask-secret.ts";
 import { nameOfUser } from "./user-name.ts";
 
 export interface WrongPassphrase {
@@ -26,6 +28,25 @@ export async function chooseOperator(
   const namesake = names.find((name) => name === nameOfUser());
   const asks = namesake === undefined && passphraseFile === undefined;
   return findSlot(vault, asks ? await io.ask(`Which operator are you (${names.join(", ")})? `) : namesake).slot.name;
+}
+
+/** Before a gateway is started that is to be unlocked: whose passphrase, and where it comes from, as far as nobody has to be asked. */
+export async function requireUnlockable(
+  home: string,
+  options: { readonly operator?: string; readonly passphraseFile?: string },
+  io: CliIo,
+  random: Random,
+): Promise<void> {
+  let vault: Vault;
+  try {
+    vault = openHome(home, random).readVault();
+  } catch {
+    // The gateway itself says what is wrong with it.
+    return;
+  }
+  if (options.passphraseFile === undefined) io.requireTerminal?.("Passphrase:");
+  else readSecretFile(options.passphraseFile).wipe();
+  if (options.passphraseFile !== undefined || options.operator !== undefined) await chooseOperator(vault, options, io);
 }
 
 /** Opens the keys with the passphrase, and tells of wrong ones: those before this one, and this one to the gateway. */
