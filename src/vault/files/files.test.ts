@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -21,7 +22,7 @@ import { nodeSteps, replaceFile, type WriteSteps } from "./atomic-write.ts";
 import { readTries, tryDelayMs, unlockCounted } from "./attempts.ts";
 import { readKeyFile, readSystemdCredential, SYSTEMD_CREDENTIAL, writeKeyFile } from "./key-file.ts";
 import { withLock } from "./lock.ts";
-import { checkPrivateFolder, readPrivateFile } from "./private-file.ts";
+import { checkPrivateFolder, readPlainFile, readPrivateFile } from "./private-file.ts";
 
 const root = mkdtempSync(join(tmpdir(), "gw-"));
 after(() => rmSync(root, { recursive: true }));
@@ -91,6 +92,18 @@ test("a pipe or a folder in the place of a file is refused and does not hold us 
 test("a file larger than it can be is refused", () => {
   refuses(() => readPrivateFile(freshFile("x".repeat(101)), 100), "file_too_large");
   assert.equal(readPrivateFile(freshFile("x".repeat(100)), 100)?.length, 100);
+});
+
+test("a small file takes no more room than it needs, whatever the largest may have", () => {
+  assert.equal(readPrivateFile(freshFile(), 2 ** 45)?.toString(), "text");
+});
+
+test("a file that has more than it says is read whole, up to the bound", (context) => {
+  const path = "/proc/self/maps";
+  if (!existsSync(path)) return context.skip("there are no such files on this system");
+  assert.equal(statSync(path).size, 0);
+  assert.match(readPlainFile(path, 1 << 22)?.toString() ?? "", /\[stack\]/);
+  for (const most of [0, 1, 4_096, 4_097]) refuses(() => readPlainFile(path, most), "file_too_large");
 });
 
 test("another user's file is refused", (context) => {

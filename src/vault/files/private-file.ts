@@ -35,7 +35,7 @@ export function readPlainFile(path: string, maxBytes: number, check?: (stats: St
     if (!stats.isFile()) notRegular(path);
     check?.(stats);
     if (stats.size > maxBytes) throw new Denied("file_too_large", `${path} is larger than ${maxBytes} bytes.`);
-    return readAll(descriptor, path, maxBytes);
+    return readAll(descriptor, path, stats.size, maxBytes);
   } finally {
     closeSync(descriptor);
   }
@@ -85,19 +85,25 @@ function checkOwnership(path: string, stats: Stats, { owners, forbidden }: Owner
   }
 }
 
-function readAll(descriptor: number, path: string, maxBytes: number): Buffer {
-  const bytes = Buffer.alloc(maxBytes + 1);
+/** Takes room for what the file says it has, and a byte to see its end; more only where more comes. */
+function readAll(descriptor: number, path: string, size: number, maxBytes: number): Buffer {
+  let bytes = Buffer.alloc(size + 1);
   let length = 0;
   for (;;) {
     const count = readSync(descriptor, bytes, length, bytes.length - length, null);
-    if (count === 0) break;
+    if (count === 0) return bytes.subarray(0, length);
     length += count;
     if (length > maxBytes) throw new Denied("file_too_large", `${path} is larger than ${maxBytes} bytes.`);
+    if (length < bytes.length) continue;
+    const larger = Buffer.alloc(Math.min(2 * length + GROWN_BYTES, maxBytes + 1));
+    bytes.copy(larger);
+    bytes.fill(0);
+    bytes = larger;
   }
-  const whole = Buffer.from(bytes.subarray(0, length));
-  bytes.fill(0, 0, length);
-  return whole;
 }
+
+/** Files below /proc say that they are empty. */
+const GROWN_BYTES = 4_096;
 
 function notRegular(path: string): never {
   throw new Denied(
