@@ -68,6 +68,20 @@ function keyOf(home: Home): string {
   return Buffer.from(lineage[0]?.approver_key ?? "", "base64url").toString("hex");
 }
 
+/** As a power cut leaves it: the head of the next frame and a little of it, and behind that the space set aside, all zeros. */
+function tearLastFrame(home: Home): void {
+  const folder = join(home.folder, "audit");
+  const name = readdirSync(folder).findLast((one) => one.endsWith(".gwlog")) ?? "";
+  const bytes = Buffer.concat([readFileSync(join(folder, name)), Buffer.alloc(1_024)]);
+  let [at, frame] = [40, 0n];
+  for (; bytes[at + 4] !== 0; at += 48 + bytes.readUInt32LE(at)) frame = bytes.readBigUInt64LE(at + 8);
+  bytes.fill(0xa5, at, at + 100);
+  bytes.writeUInt32LE(400, at);
+  bytes.writeUInt32LE(2, at + 4);
+  bytes.writeBigUInt64LE(frame + 1n, at + 8);
+  writeFileSync(join(folder, name), bytes);
+}
+
 /** From the hub alone, by somebody with a memory in `memory` who pinned the operators of both homes. */
 async function verify(
   memory: string,
@@ -155,10 +169,11 @@ real("a way to the hub that is cut holds up nobody, and what waited goes up when
 });
 
 real(
-  "the last frames of a gateway that stops are on the hub, and so is the torn end of one that was killed",
+  "the last frames of a gateway that stops are on the hub, and so is the torn end of one whose host lost power",
   async () => {
     await stop(web1);
     await stop(web2, "SIGKILL");
+    tearLastFrame(web2);
     await begin(web2);
     await shipped(web2);
     await stop(web2);

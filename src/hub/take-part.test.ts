@@ -67,6 +67,29 @@ test("what is taken is the log byte for byte, in parts of any size, over turns, 
   await second.close();
 });
 
+test("a torn frame with the space set aside behind it is a torn end, also where the hub was told that it is a frame", async () => {
+  const first = await open();
+  const before = first.head();
+  await first.close();
+  const last = join(folder, segmentName(before.segment));
+  const { length } = readFileSync(last);
+  truncateSync(last, length - 30);
+  truncateSync(last, length + 4_096);
+  const second = await open();
+  assert.ok(second.opened.tornBytes > 0);
+  const whole = takeAll(second.head(), 1_048_576);
+  for (const most of [1, 400, 1_048_576]) {
+    const { files, at } = takeAll(second.head(), most);
+    assert.deepEqual(files, onDisk(), `parts of ${most}`);
+    assert.deepEqual(at, whole.at);
+  }
+  assert.deepEqual([whole.at.nextFrame - 1, whole.at.link], [second.head().frame, second.head().link]);
+  const told = { segment: before.segment, offset: length, frameEnd: length, nextFrame: before.frame + 2 };
+  const next = takePart(folder, { ...told, link: "00".repeat(32) }, second.head(), 1_048_576);
+  assert.deepEqual([next?.offset, next?.reached], [0, whole.at], "it goes on with what the next start wrote");
+  await second.close();
+});
+
 test("frames that are not durable yet are left, and another log's past is not taken for ours", async () => {
   const log = await open();
   const head = log.head();

@@ -8,6 +8,7 @@ import {
   GENESIS_LINK,
   HEADER_BYTES,
   LINK_BYTES,
+  linkOf,
   MAGIC,
   readHeader,
   SEGMENT_HEADER_BYTES,
@@ -61,7 +62,8 @@ export function takePart(folder: string, from: Reached, durable: Head, mostBytes
     }
     try {
       const part =
-        takeFrames(file, at, durable, mostBytes) ?? (at.segment < durable.segment ? takeTail(file, at) : null);
+        takeFrames(file, at, durable, mostBytes) ??
+        (at.segment < durable.segment ? takeTail(file, at, mostBytes) : null);
       if (part !== null) return part;
     } finally {
       file.close();
@@ -97,37 +99,43 @@ export function logGone(segment: number): Denied {
 }
 
 function takeFrames(file: ReadFile, at: Reached, durable: Head, mostBytes: number): Part | null {
-  const start = at.offset === 0 ? SEGMENT_HEADER_BYTES : 0;
-  let buffer = readAt(file, at.offset, Math.max(mostBytes, start + HEADER_BYTES));
+  // With the link that the first of them hashes: it stands in front of it.
+  const from = at.offset === 0 ? 0 : at.offset - LINK_BYTES;
+  const start = at.offset === 0 ? SEGMENT_HEADER_BYTES : LINK_BYTES;
+  let buffer = readAt(file, from, start + Math.max(mostBytes, HEADER_BYTES));
   let [end, nextFrame, link] = [start, at.nextFrame, at.link];
   for (;;) {
     if (end + HEADER_BYTES > buffer.length) break;
     const header = readHeader(buffer, end);
-    // After a cut the first frame has whatever number the cut says; the verifier of the hub's copy looks at that.
-    const follows = header?.frame === nextFrame || (nextFrame === 0 && end === start);
+    // The first frame of a segment has whatever number it has; the verifier of the hub's copy looks at that.
+    const follows = header?.frame === nextFrame || (at.offset === 0 && end === start);
     if (header === undefined || !follows || header.frame > durable.frame) break;
     const after = end + FRAME_OVERHEAD_BYTES + header.bodyLength;
     if (after > buffer.length) {
       if (end > start) break;
-      buffer = readAt(file, at.offset, after);
+      buffer = readAt(file, from, after);
       if (after > buffer.length) break;
     }
-    link = buffer.toString("hex", after - LINK_BYTES, after);
+    const own = buffer.subarray(after - LINK_BYTES, after);
+    // Torn, with the space set aside behind it: the next start gave its number to another frame.
+    const isOver = at.segment < durable.segment;
+    if (isOver && !linkOf(buffer.subarray(end - LINK_BYTES, after - LINK_BYTES)).equals(own)) break;
+    link = own.toString("hex");
     nextFrame = header.frame + 1;
     end = after;
   }
   if (end === start) return null;
-  const offset = at.offset + end;
+  const offset = from + end;
   const reached = { segment: at.segment, offset, frameEnd: offset, nextFrame, link };
-  return { bytes: buffer.subarray(0, end), offset: at.offset, reached };
+  return { bytes: buffer.subarray(at.offset - from, end), offset: at.offset, reached };
 }
 
 /** What stands behind the last frame of a segment that is over; the next segment declares it. */
-function takeTail(file: ReadFile, at: Reached): Part | null {
+function takeTail(file: ReadFile, at: Reached, mostBytes: number): Part | null {
   const last = lastNonZero(file, at.offset, file.size());
   if (last < 0) return null;
-  const bytes = readAt(file, at.offset, last + 1 - at.offset);
-  return { bytes, offset: at.offset, reached: { ...at, offset: last + 1 } };
+  const bytes = readAt(file, at.offset, Math.min(mostBytes, last + 1 - at.offset));
+  return { bytes, offset: at.offset, reached: { ...at, offset: at.offset + bytes.length } };
 }
 
 function takeCut(folder: string): Part {
