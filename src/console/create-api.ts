@@ -87,7 +87,7 @@ export async function createHubApi(
   const { clock, sleep } = deps;
   const connect = () => connectHubClient(login, session, deps);
   const live = followGateway(await connect(), { clock, sleep, connect }, signal);
-  const fleet = createFleet(login, session.home, { clock, stateFolder: deps.vault.stateFolder });
+  const fleet = createFleet(login, session.home, { clock, sleep, stateFolder: deps.vault.stateFolder });
   let wrong: HubLogsSeen["wrong"] = [];
   const find = async () => {
     const seen = await fleet.logs.look();

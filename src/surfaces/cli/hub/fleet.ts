@@ -1,6 +1,6 @@
 import type { GatewayReport } from "../../../hub/check-fleet.ts";
 import { connectHub, type HubLogin } from "../../../hub/connect.ts";
-import type { Clock } from "../../../kernel/clock.ts";
+import type { Clock, Sleep } from "../../../kernel/clock.ts";
 import { printable } from "../../../kernel/display.ts";
 import type { VaultHome } from "../../../vault/files/home.ts";
 import { type HubLogs, keepHubLogs } from "./logs.ts";
@@ -31,13 +31,16 @@ export interface Fleet {
 export function createFleet(
   login: HubLogin,
   home: VaultHome,
-  { clock, stateFolder }: { readonly clock: Pick<Clock, "bootMs">; readonly stateFolder: string },
+  {
+    stateFolder,
+    ...time
+  }: { readonly clock: Pick<Clock, "bootMs">; readonly sleep: Sleep; readonly stateFolder: string },
 ): Fleet {
   return {
     async gateways() {
       const connection = await connectHub(login, null);
       try {
-        const { states, answeredMs } = await readStates(connection, home, clock, stateFolder);
+        const { states, answeredMs } = await readStates(connection, home, time, stateFolder);
         const { vault, policy } = newestOf(states);
         const gateways = states.map((one) => {
           const behind = one.tick !== null && ((one.vault ?? 0) < vault || (one.policy ?? 0) < policy);

@@ -10,7 +10,7 @@ import {
   type Speaker,
   speakerOf,
 } from "../../../hub/speaker.ts";
-import type { Clock } from "../../../kernel/clock.ts";
+import type { Clock, Sleep } from "../../../kernel/clock.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { counted, showIdentifier } from "../../../kernel/display.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
@@ -47,7 +47,7 @@ export interface GatewayState {
 /** `gw status --hub URL`: all gateways of this vault. Nothing is asked for but the database's password. */
 export function runHubStatus(
   options: BaseOptions & HubLoginOptions & { readonly hub: string },
-  { io, random, clock, vault: { stateFolder } }: CliDeps,
+  { io, random, clock, sleep, vault: { stateFolder } }: CliDeps,
 ): Promise<Exit> {
   return answering(io, async () => {
     const home = openHome(options.home, random);
@@ -55,7 +55,7 @@ export function runHubStatus(
     using _wiped = login.password;
     const connection = await connectHub(login, null);
     try {
-      const { states, answeredMs } = await readStates(connection, home, clock, stateFolder);
+      const { states, answeredMs } = await readStates(connection, home, { clock, sleep }, stateFolder);
       const record = { hub_id: connection.hubId, answered_ms: answeredMs, gateways: states.map((one) => ({ ...one })) };
       if (options.json) io.out(JSON.stringify(record satisfies JsonObject, null, 2));
       else for (const line of linesOf(record.hub_id, answeredMs, states)) io.out(line);
@@ -70,19 +70,19 @@ export function runHubStatus(
 export async function readStates(
   connection: HubConnection & { readonly hubId: string },
   home: VaultHome,
-  clock: Pick<Clock, "bootMs">,
+  time: { readonly clock: Pick<Clock, "bootMs">; readonly sleep: Sleep },
   stateFolder: string,
 ): Promise<{ readonly states: readonly GatewayState[]; readonly answeredMs: number }> {
   const vault = home.readVault();
   const keys = vault.operators.map(({ approverKey }) => approverKey);
-  const beforeMs = clock.bootMs();
+  const beforeMs = time.clock.bootMs();
   const rows = await readRows(connection);
-  const answeredMs = Math.max(1, Math.round(clock.bootMs() - beforeMs));
+  const answeredMs = Math.max(1, Math.round(time.clock.bootMs() - beforeMs));
   const speakers = rows.flatMap((row) => ownSpeaker(row, connection.hubId, vault.vaultId, keys));
   const policy = policyInForce(home, vault);
   const knows = { vault: vault.generation, policy: policy?.version ?? 0 };
   const seen = recallFleet(stateFolder, connection.hubId);
-  const asking = await findWaiting(connection, speakers, policy?.hub ?? null, knows, seen);
+  const asking = await findWaiting(time, connection, speakers, policy?.hub ?? null, knows, seen);
   const states = rows
     .flatMap((row) => stateOf(row, connection.hubId, vault.vaultId, keys))
     .map((one) => {

@@ -34,7 +34,7 @@ export function runHubUnlock(names: readonly string[], options: HubUnlockOptions
     const { connection, speakers, home } = session;
     const hub = policyInForce(home, home.readVault())?.hub ?? null;
     const seen = recallFleet(deps.vault.stateFolder, connection.hubId);
-    const waiting = await findWaiting(connection, speakers, hub, knownTo(session), seen, options.despite);
+    const waiting = await findWaiting(deps, connection, speakers, hub, knownTo(session), seen, options.despite);
     const unknown = names.find((name) => !waiting.some(({ gateway }) => gateway === name));
     if (unknown !== undefined) {
       throw new Denied(

@@ -6,6 +6,7 @@ import { HUB_SCHEMA, shortBytes, shortText } from "../../../hub/schema.ts";
 import type { Speaker } from "../../../hub/speaker.ts";
 import type { WaitingStatement } from "../../../hub/statement.ts";
 import { isFresh, type KnownGateway, offerOf, readWaiting, requireNotBack } from "../../../hub/unlock.ts";
+import type { Clock, Sleep } from "../../../kernel/clock.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { HubPolicy } from "../../../vault/policy/policy.ts";
@@ -31,6 +32,7 @@ interface Row {
 
 /** Who waits, by their own signed words of the last seconds. What is not signed by a key that policy names is nobody's. */
 export async function findWaiting(
+  { clock, sleep }: { readonly clock: Pick<Clock, "bootMs">; readonly sleep: Sleep },
   connection: HubConnection & { readonly hubId: string },
   speakers: readonly Speaker[],
   hub: HubPolicy | null,
@@ -49,9 +51,20 @@ export async function findWaiting(
   const known = (
     await Promise.all(speakers.map((speaker) => knowGateway(connection, speaker, hub, knows, seen)))
   ).flat();
-  const [now] = await connection.ask<{ ms: string }>(
-    "select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as ms",
-  );
+  const readMs = await hubTime(connection);
+  for (const stopAt = clock.bootMs() + defaults.hubSilentMs; ; ) {
+    const found = await look(connection, known);
+    // Said before its head was read, it may show less than that by now: it says it anew every few seconds.
+    const isOlder = found.some(
+      ({ request, refused }) => refused?.code === "log_rolled_back" && request.hub_ms <= readMs,
+    );
+    if (!isOlder || clock.bootMs() >= stopAt) return found;
+    await sleep.sleep(defaults.hubAgainMs);
+  }
+}
+
+async function look(connection: HubConnection, known: readonly KnownGateway[]): Promise<readonly WaitingGateway[]> {
+  const nowMs = await hubTime(connection);
   const rows = await connection.ask<Row>(
     // Whoever owns one host fills no answer: the newest of each gateway count.
     `select gateway, ${shortText("statement")}, ${shortBytes("signature")} from (
@@ -63,7 +76,7 @@ export async function findWaiting(
     const requests = rows
       .filter(({ gateway }) => gateway === one.gateway)
       .flatMap(({ statement: text, signature }) => readWaiting({ text, signature }, one) ?? [])
-      .filter((request) => isFresh(request, Number(now?.ms ?? 0)))
+      .filter((request) => isFresh(request, nowMs))
       .sort((first, second) => second.hub_ms - first.hub_ms);
     const [request] = requests;
     if (request === undefined) return [];
@@ -73,6 +86,13 @@ export async function findWaiting(
       { gateway, signingKey, request, refused: judge(requests, request, one), offer: offerOf(request, one), unseen },
     ];
   });
+}
+
+async function hubTime(connection: HubConnection): Promise<number> {
+  const [now] = await connection.ask<{ ms: string }>(
+    "select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as ms",
+  );
+  return Number(now?.ms ?? 0);
 }
 
 function judge(requests: readonly WaitingStatement[], request: WaitingStatement, known: KnownGateway): Denied | null {
