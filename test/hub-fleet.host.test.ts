@@ -330,6 +330,11 @@ real("locked gateways ask on the hub and are unlocked from one place, and nobody
   await cluster.sql("alter table gw_hub.waiting enable row level security");
   for (const nonsense of ["", "[]", '{"text":"{}","signature":"AA"}'])
     assert.equal(await answerTo("web2", nonsense), "signature_invalid", nonsense);
+  const told = (await homeOf("web2").events("request_refused")).filter(({ endpoint }) => endpoint === "unlock");
+  assert.deepEqual(
+    told.map(({ plane, code }) => [plane, code]),
+    [1, 2, 3].map(() => ["hub", "signature_invalid"]),
+  );
   const none = await desk.operator(["unlock", ...hub()]);
   assert.equal(none.code, 1);
   assert.match(none.err, /web2, web3 wait\. Name those to unlock, or say --all\./);

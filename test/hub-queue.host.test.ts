@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { generateKeyPairSync, sign } from "node:crypto";
+import { createHash, generateKeyPairSync, sign } from "node:crypto";
 import { copyFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -260,6 +260,29 @@ real("what an administrator plays again, moves or makes up decides nothing", asy
   assert.deepEqual(JSON.parse(listed.out), []);
   assert.match(listed.err, /is not from web1 for you/);
   await home.approve(id);
+});
+
+real("whatever a gateway refuses of what stands for it on the hub is in its own log", async () => {
+  const [old] = await cluster.sql<StatementRow>(
+    "select body from gw_hub.statements where body like '%gw.revocation/v1%' order by at limit 1",
+  );
+  const { statement, ...rest } = JSON.parse(old?.body ?? "") as { readonly statement: Members };
+  const forged = (about: Members) => JSON.stringify({ ...rest, statement: { ...statement, ...about } });
+  const errand = { format: "gw.errand/v1", gateway: "web2" };
+  const bodies = [
+    [forged({ session_id: "ses_of_somebody" }), "order", "signature_invalid"],
+    [forged({ operator_key_id: "0".repeat(32) }), "order", "signature_invalid"],
+    [forged(errand), "order", "value_not_allowed"],
+    ["no order", "order", "json_malformed"],
+    ["no policy", "policy", "value_not_allowed"],
+  ] as const;
+  for (const [body, kind, code] of bodies) assert.equal(await answerTo(body, kind), code, body);
+  const told = (await home.events("request_refused")).filter(({ plane }) => plane === "hub");
+  for (const [body, kind, code] of bodies) {
+    const digest = `sha256:${createHash("sha256").update(body).digest("hex")}`;
+    const event = told.find(({ body_digest }) => body_digest === digest);
+    assert.deepEqual([event?.["endpoint"], event?.["code"]], [kind, code], body);
+  }
 });
 
 real("neither a card of nobody nor a row that says a gateway left keeps its questions from an operator", async () => {

@@ -13,6 +13,8 @@ export interface Answering {
   readonly key: KeyObject;
   /** What came of those whose answer the hub may not have: said again, and not done again. */
   readonly unsaid: Map<string, Outcome>;
+  /** Written down before it is answered. */
+  noteRefused(kind: StatementKind, body: string, refusal: Denied): Promise<void>;
 }
 
 /** What operators say to a gateway: a decision or the like, the key for one that is locked, a policy. */
@@ -34,7 +36,7 @@ type Outcome = Pick<AnswerStatement, "code" | "message">;
  */
 export async function answerStatements(
   connection: HubConnection,
-  { hubId, gateway, key, unsaid }: Answering,
+  { hubId, gateway, key, unsaid, noteRefused }: Answering,
   kind: StatementKind,
   take: (body: string) => Promise<string>,
 ): Promise<void> {
@@ -45,7 +47,12 @@ export async function answerStatements(
   );
   for (const { id, body } of rows) {
     const body_digest = digestText(body);
-    const came = unsaid.get(body_digest) ?? (await outcomeOf(() => take(body)));
+    const came =
+      unsaid.get(body_digest) ??
+      (await outcomeOf(
+        () => take(body),
+        (error) => noteRefused(kind, body, error),
+      ));
     // What a locked gateway refuses a key for is for its operator: the code says it, and the database learns no more.
     const outcome = kind === "unlock" && came.code !== null ? { ...came, message: "" } : came;
     if (unsaid.size >= defaults.hubStatementsALook) unsaid.clear();
@@ -61,11 +68,12 @@ export async function answerStatements(
   }
 }
 
-async function outcomeOf(take: () => Promise<string>): Promise<Outcome> {
+async function outcomeOf(take: () => Promise<string>, refused: (error: Denied) => Promise<void>): Promise<Outcome> {
   try {
     return { code: null, message: await take() };
   } catch (error) {
     if (!(error instanceof Denied)) throw error;
+    await refused(error);
     return { code: error.code, message: error.message.slice(0, 500).toWellFormed() };
   }
 }

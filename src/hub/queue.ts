@@ -2,7 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { type Random, type Sleep, Waker } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import type { JsonObject } from "../kernel/json.ts";
-import { answerStatements } from "./answer-statements.ts";
+import { type Answering, answerStatements } from "./answer-statements.ts";
 import { type CardReader, sealCard } from "./card.ts";
 import type { HubConnection } from "./connect.ts";
 import { HUB_CHANNEL, HUB_SCHEMA, isForGateway } from "./schema.ts";
@@ -31,6 +31,7 @@ export interface QueueParts {
   take(body: string): Promise<string>;
   /** The same for the next policy. */
   takePolicy(body: string): Promise<string>;
+  readonly noteRefused: Answering["noteRefused"];
 }
 
 export interface Queue {
@@ -42,7 +43,10 @@ export interface Queue {
 /** Shows the questions of this gateway on the hub, and takes what operators sign there. Trouble with the hub is told by the shipper. */
 export function startQueue(parts: QueueParts): Queue {
   const { hubId, gateway, vaultId, sleep } = parts;
-  const answering = { hubId, gateway, key: parts.identity, unsaid: new Map() };
+  const answering: Answering = {
+    ...{ hubId, gateway, key: parts.identity, unsaid: new Map() },
+    noteRefused: parts.noteRefused,
+  };
   let woken = new Waker();
   let closed = false;
   let shown = new Map<string, string>();

@@ -4,7 +4,7 @@ import { type Random, type Sleep, Waker } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { Secret } from "../kernel/secret.ts";
-import { answerStatements } from "./answer-statements.ts";
+import { type Answering, answerStatements } from "./answer-statements.ts";
 import type { HubConnection } from "./connect.ts";
 import type { Generations } from "./documents.ts";
 import { HUB_SCHEMA, isForGateway } from "./schema.ts";
@@ -29,6 +29,7 @@ export interface WaitingParts {
   requireOwnPast(connection: HubConnection): Promise<void>;
   operators(): Parameters<typeof readUnlock>[1];
   unlock(serviceKey: Secret, operator: { readonly operator: string; readonly operatorKeyId: string }): Promise<void>;
+  readonly noteRefused: Answering["noteRefused"];
   /** Null when all is well again. */
   tell(trouble: Denied | null): void;
 }
@@ -40,7 +41,10 @@ export interface Waiting {
 /** Asks on the hub to be unlocked, for as long as nobody did. Every try has a key of its own, so that none is played again. */
 export function startWaiting(parts: WaitingParts): Waiting {
   const { hubId, gateway, vaultId } = parts;
-  const answering = { hubId, gateway, key: parts.signing, unsaid: new Map() };
+  const answering: Answering = {
+    ...{ hubId, gateway, key: parts.signing, unsaid: new Map() },
+    noteRefused: parts.noteRefused,
+  };
   let request = drawRequest(parts);
   let woken = new Waker();
   let closed = false;

@@ -1,6 +1,6 @@
 import { claim, nullable, oneOf, open, optional, person } from "./field.ts";
 
-const plane = oneOf("agent", "mcp", "operator", "callbacks");
+const plane = oneOf("agent", "mcp", "operator", "callbacks", "hub");
 
 /** What was asked on the planes of the gateway itself. */
 export const requestEvents = {

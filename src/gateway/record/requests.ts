@@ -11,7 +11,7 @@ import { bytesOf } from "./written.ts";
 
 /** One request of one plane, when its reply is ready. */
 export interface PlaneRequest {
-  readonly plane: "agent" | "mcp" | "operator" | "callbacks";
+  readonly plane: "agent" | "mcp" | "operator" | "callbacks" | "hub";
   /** Whose allowance it takes: a user, a peer, the operators together, whoever else reaches their socket. */
   readonly who: string;
   readonly principal: string;

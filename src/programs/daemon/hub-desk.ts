@@ -14,13 +14,14 @@ import {
 import { TAKEN_AWAY } from "../../conventions/operation/record.ts";
 import { compareUrgency, type OperationDetail } from "../../conventions/operation/summary.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
+import type { Answering } from "../../hub/answer-statements.ts";
 import type { WaitingCard } from "../../hub/queue.ts";
 import { BOARD, SESSIONS } from "../../hub/schema.ts";
 import { digestText } from "../../kernel/canonical-json.ts";
 import type { Clock, Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
-import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
 import type { SessionRecord } from "../../surfaces/operator/answers.ts";
 import { extensionSchema, givenSchema } from "../../surfaces/operator/approval-routes.ts";
 import type { OperationRecords } from "../../surfaces/operator/operation-records.ts";
@@ -35,6 +36,8 @@ export interface HubDesk {
   waiting(): readonly WaitingCard[];
   /** What became of it, in a word; Denied as the plane would deny it. `gateway` is this one's name on the hub. */
   take(body: string, gateway: string): Promise<string>;
+  /** Whatever somebody put on the hub for this gateway and was refused is in its log, as what its planes refuse is. */
+  readonly noteRefused: Answering["noteRefused"];
   watch(listener: () => void): void;
 }
 
@@ -53,10 +56,14 @@ interface HubDeskParts {
   readonly state: { readonly trust: Trust };
   /** As the operator plane shows them. */
   readonly operations: Pick<OperationRecords, "list">;
-  onFault(error: unknown): void;
+  correlationId(): string;
+  onFault(error: unknown, correlationId: string): void;
 }
 
-export function createHubDesk({ gateway, log, clock, sleep, state, operations, onFault }: HubDeskParts): HubDesk {
+export function createHubDesk(parts: HubDeskParts): HubDesk {
+  const { gateway, log, clock, sleep, state, operations, correlationId } = parts;
+  const onFault = (error: unknown): void => parts.onFault(error, correlationId());
+
   /** A yes that rests on files which this host does not have yet would be a yes under the old ones. */
   function requireFollowed({ decision, knows }: DecisionStatement): void {
     const { vault, policy } = state.trust;
@@ -162,6 +169,17 @@ export function createHubDesk({ gateway, log, clock, sleep, state, operations, o
         throw new Denied("internal_fault", "The gateway met a fault of its own with this; its journal says which.");
       }
     },
+    async noteRefused(kind, body, denied) {
+      // A revocation is said to every gateway, and one of them has the session.
+      if (kind === "order" && denied.code === "not_found") return;
+      await gateway.requests.record({
+        ...{ plane: "hub", who: "hub", principal: "hub", operator: null, traceparent: null },
+        ...{ endpoint: kind, mediaType: null, requestDigest: null, correlationId: correlationId() },
+        fields: kind === "order" ? claimsOf(body) : {},
+        body: () => ({ digest: digestText(body), bytes: Buffer.byteLength(body) }),
+        outcome: { kind: "denied", denied },
+      });
+    },
     watch(listener) {
       gateway.desk.watch(listener);
       gateway.operations.watch(listener);
@@ -179,7 +197,26 @@ function newsOf({ session_id, state, budget_granted: most, budget_used: used }: 
   ];
 }
 
+/** Who a statement says that it is of, and what it is about. Whether that is so nobody knows: it was refused. */
+const CLAIMED = ["format", "operator", "operator_key_id", "approval_id", "session_id", "operation_id", "gateway"];
+
+function claimsOf(body: string): JsonObject {
+  try {
+    const statement = statementIn(parseJson(Buffer.from(body, "utf8")).value) ?? {};
+    return Object.fromEntries(
+      Object.entries(statement).filter(([name, said]) => CLAIMED.includes(name) && typeof said === "string"),
+    );
+  } catch (error) {
+    if (error instanceof Denied) return {};
+    throw error;
+  }
+}
+
 function formatOf(value: JsonValue): JsonValue | undefined {
+  return statementIn(value)?.["format"];
+}
+
+function statementIn(value: JsonValue): JsonObject | null {
   const statement = isJsonObject(value) ? value["statement"] : undefined;
-  return isJsonObject(statement) ? statement["format"] : undefined;
+  return isJsonObject(statement) ? statement : null;
 }
