@@ -102,7 +102,7 @@ async function bring(home: Home): Promise<void> {
 }
 
 /** What is waited for in vain is given up soon: only while nothing else is waited for. */
-function hurry(home: Home, name: "hubWaitMs" | "tokenExchangeMs"): () => void {
+function hurry(home: Home, name: "hubWaitMs" | "hubTurnMs"): () => void {
   writeFileSync(`${home.folder}.waits`, JSON.stringify({ [name]: 300 }));
   return () => rmSync(`${home.folder}.waits`);
 }
@@ -220,7 +220,7 @@ real("a gateway that dies before it got the answer leaves a token that is tried 
   release();
   await trying;
   const before = asked();
-  const unhurried = hurry(web1, "tokenExchangeMs");
+  const unhurried = hurry(web1, "hubTurnMs");
   const waiting = await tryOn(web1);
   unhurried();
   assert.equal(codeOf(waiting), "token_unavailable", "it is web2's turn, whatever the clocks say");
@@ -296,6 +296,36 @@ real(
     }
   },
 );
+
+real("a gateway whose word the database does not take asks no further after a while, and says so", async () => {
+  await gets(web1);
+  await cluster.sql(
+    "create function public.swallow() returns trigger language plpgsql as $$ begin return null; end $$; create trigger swallow before insert or update on gw_hub.turns for each row execute function public.swallow()",
+  );
+  const before = asked();
+  const unhurried = hurry(web1, "hubTurnMs");
+  const refused = await tryOn(web1);
+  assert.equal(codeOf(refused), "hub_refused", refused.err);
+  // A turn that an earlier life left open cannot be ended either.
+  await cluster.sql("alter table gw_hub.turns disable trigger swallow");
+  const { reached, release } = server.hold();
+  const trying = tryOn(web1);
+  await reached;
+  await running.get(web1)?.end("SIGKILL");
+  release();
+  await trying;
+  await cluster.sql("alter table gw_hub.turns enable trigger swallow");
+  await bring(web1);
+  await until("it says so", async () => {
+    const { trouble } = (await web1.status())["hub"] as { readonly trouble: Members | null };
+    return trouble?.["code"] === "hub_refused";
+  });
+  assert.equal(asked(), before + 1);
+  unhurried();
+  await cluster.sql("drop trigger swallow on gw_hub.turns");
+  await until("web1 says what became of it", async () => (await wordOf())["state"] === "free");
+  await agreeAnew();
+});
 
 real("whatever an administrator does to the row, no spent refresh token is sent", async () => {
   await cluster.sql("create table public.kept as select * from gw_hub.turns");

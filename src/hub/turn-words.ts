@@ -52,6 +52,13 @@ export function ended(label: string): Denied {
   );
 }
 
+export function stuck(label: string): Denied {
+  return new Denied(
+    "hub_refused",
+    `The hub's database answers, and takes no word of this gateway about the refresh token of ${label}: the word of another one comes first each time, or a trigger or a rule of its owner keeps ours out. Nothing was sent. Look at the table gw_hub.turns there, and try again: gw credential test ${label}.`,
+  );
+}
+
 export function busy(label: string, gateway: string): Denied {
   return new Denied(
     "token_unavailable",

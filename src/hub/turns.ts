@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import type { Clock, Random, Sleep } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
+import type { Denied } from "../kernel/failure.ts";
 import { createAsker } from "./asker.ts";
 import type { HubConnection } from "./connect.ts";
 import { HUB_CHANNEL, HUB_SCHEMA, shortBytes, shortText } from "./schema.ts";
@@ -14,7 +15,7 @@ import {
   type TurnRow,
   turnAbout,
 } from "./turn-rows.ts";
-import { behind, busy, ended, forked, notBegun, notForUs, putBack, tampered } from "./turn-words.ts";
+import { behind, busy, ended, forked, notBegun, notForUs, putBack, stuck, tampered } from "./turn-words.ts";
 
 /** What this host remembers of the last word that it saw, so that it knows a hub that was put back. */
 export interface SeenTurn {
@@ -173,9 +174,15 @@ export function startTurns(parts: TurnParts): TurnKeeper {
     return token;
   }
 
+  /** Before the next look. Each answer has a bound of its own; where all come in time and nothing moves, it is this one. */
+  async function pause(untilMs: number, late: Denied): Promise<void> {
+    if (clock.bootMs() >= untilMs) throw late;
+    await sleep.sleep(defaults.hubTurnLookMs + ((random.bytes(1)[0] ?? 0) % defaults.hubLimitSpreadMs));
+  }
+
   /** The last word. A turn that an earlier life of this gateway left open is ended by what that life wrote down. */
-  async function settled(label: string, of: SecretName, begins: boolean): Promise<Last> {
-    for (;;) {
+  async function settled(label: string, of: SecretName, begins: boolean, untilMs: number): Promise<Last> {
+    for (; ; await pause(untilMs, stuck(label))) {
       const last = await look(label, of, begins);
       const { turn, generation } = last;
       if (turn?.state !== "taken" || turn.gateway !== gateway || taken.has(label)) return last;
@@ -211,15 +218,14 @@ export function startTurns(parts: TurnParts): TurnKeeper {
 
   return {
     async take(label, { of, begins, own }) {
-      const untilMs = clock.bootMs() + defaults.tokenExchangeMs;
+      const untilMs = clock.bootMs() + defaults.hubTurnMs;
       for (;;) {
-        const { turn, generation: last } = await settled(label, of, begins);
+        const { turn, generation: last } = await settled(label, of, begins, untilMs);
         if (turn === null && !begins) throw notBegun(label);
         const order = turn === null ? -1 : compareSecrets(turn.of, of);
         if (order > 0) throw behind(label);
         const current = order === 0 ? turn : null;
         if (current?.state === "ended") throw ended(label);
-        if (current?.state === "taken" && clock.bootMs() >= untilMs) throw busy(label, current.gateway);
         if (current?.state !== "taken") {
           const refreshToken = current === null ? (turn === null ? own : null) : tokenIn(label, current);
           const cut = current?.cut ?? false;
@@ -230,11 +236,11 @@ export function startTurns(parts: TurnParts): TurnKeeper {
             return { generation, refreshToken, afterCut: cut, end: over };
           }
         }
-        await sleep.sleep(defaults.hubTurnLookMs + ((random.bytes(1)[0] ?? 0) % defaults.hubLimitSpreadMs));
+        await pause(untilMs, current?.state === "taken" ? busy(label, current.gateway) : stuck(label));
       }
     },
     async follow(all) {
-      for (const { label, of } of all) await settled(label, of, false);
+      for (const { label, of } of all) await settled(label, of, false, clock.bootMs() + defaults.hubTurnMs);
     },
     close,
   };

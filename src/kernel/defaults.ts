@@ -489,6 +489,8 @@ export const defaults = {
   /** A refresh token, sealed to 255 gateways, and how often somebody who waits for a turn looks. */
   hubTurnBytes: 65_536,
   hubTurnLookMs: 100,
+  /** After how long a gateway looks no more whether it is its turn: what another one exchanges has ended by then, or its word is not taken. */
+  hubTurnMs: 20_000,
   hubLimitDays: 8,
   hubAgainCapMs: 5_000,
   /** How seldom the last tick is written down: a restart after a kill may know one that is so much older. */
