@@ -36,7 +36,7 @@ function standIn(name: string, connect: () => Promise<HubConnection>) {
     readers: () => [{ keyId, readingKey: rawPublicOf("x25519", operator.reading.publicKey) }],
     follow: () => Promise.resolve(),
     takePolicy: () => Promise.reject(new Error("nobody signs a policy here")),
-    noteRefused: (_kind, _body, error) => Promise.reject(error),
+    refuse: (_kind, _body, error) => Promise.reject(error),
     take(body) {
       verifyStatement(JSON.parse(body) as never, VAULT_ID, operatorKeys);
       return Promise.resolve("ended");

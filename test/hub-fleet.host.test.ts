@@ -328,12 +328,12 @@ real("locked gateways ask on the hub and are unlocked from one place, and nobody
     await waits("web2", "waits");
   }
   await cluster.sql("alter table gw_hub.waiting enable row level security");
-  for (const nonsense of ["", "[]", '{"text":"{}","signature":"AA"}'])
-    assert.equal(await answerTo("web2", nonsense), "signature_invalid", nonsense);
+  const oddly = ["", "null", "[]", '{"text":"{}","signature":"AA"}', '{"text":1,"signature":null}'];
+  for (const nonsense of oddly) assert.equal(await answerTo("web2", nonsense), "signature_invalid", nonsense);
   const told = (await homeOf("web2").events("request_refused")).filter(({ endpoint }) => endpoint === "unlock");
   assert.deepEqual(
     told.map(({ plane, code }) => [plane, code]),
-    [1, 2, 3].map(() => ["hub", "signature_invalid"]),
+    oddly.map(() => ["hub", "signature_invalid"]),
   );
   const none = await desk.operator(["unlock", ...hub()]);
   assert.equal(none.code, 1);

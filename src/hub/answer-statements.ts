@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { digestText } from "../kernel/canonical-json.ts";
 import { defaults } from "../kernel/defaults.ts";
-import { Denied } from "../kernel/failure.ts";
+import type { Denied } from "../kernel/failure.ts";
 import type { HubConnection } from "./connect.ts";
 import { HUB_CHANNEL, HUB_SCHEMA } from "./schema.ts";
 import { type AnswerStatement, signHubWith } from "./statement.ts";
@@ -13,8 +13,8 @@ export interface Answering {
   readonly key: KeyObject;
   /** What came of those whose answer the hub may not have: said again, and not done again. */
   readonly unsaid: Map<string, Outcome>;
-  /** Written down before it is answered. */
-  noteRefused(kind: StatementKind, body: string, refusal: Denied): Promise<void>;
+  /** What is said of it: written down before it is answered, and a fault of our own is one of them. */
+  refuse(kind: StatementKind, body: string, error: unknown): Promise<Denied>;
 }
 
 /** What operators say to a gateway: a decision or the like, the key for one that is locked, a policy. */
@@ -36,7 +36,7 @@ type Outcome = Pick<AnswerStatement, "code" | "message">;
  */
 export async function answerStatements(
   connection: HubConnection,
-  { hubId, gateway, key, unsaid, noteRefused }: Answering,
+  { hubId, gateway, key, unsaid, refuse }: Answering,
   kind: StatementKind,
   take: (body: string) => Promise<string>,
 ): Promise<void> {
@@ -51,7 +51,7 @@ export async function answerStatements(
       unsaid.get(body_digest) ??
       (await outcomeOf(
         () => take(body),
-        (error) => noteRefused(kind, body, error),
+        (error) => refuse(kind, body, error),
       ));
     // What a locked gateway refuses a key for is for its operator: the code says it, and the database learns no more.
     const outcome = kind === "unlock" && came.code !== null ? { ...came, message: "" } : came;
@@ -68,12 +68,12 @@ export async function answerStatements(
   }
 }
 
-async function outcomeOf(take: () => Promise<string>, refused: (error: Denied) => Promise<void>): Promise<Outcome> {
+/** Whatever it meets: a row that is never answered would keep all after it waiting. */
+async function outcomeOf(take: () => Promise<string>, refuse: (error: unknown) => Promise<Denied>): Promise<Outcome> {
   try {
     return { code: null, message: await take() };
   } catch (error) {
-    if (!(error instanceof Denied)) throw error;
-    await refused(error);
-    return { code: error.code, message: error.message.slice(0, 500).toWellFormed() };
+    const { code, message } = await refuse(error);
+    return { code, message: message.slice(0, 500).toWellFormed() };
   }
 }

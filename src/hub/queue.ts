@@ -31,7 +31,7 @@ export interface QueueParts {
   take(body: string): Promise<string>;
   /** The same for the next policy. */
   takePolicy(body: string): Promise<string>;
-  readonly noteRefused: Answering["noteRefused"];
+  readonly refuse: Answering["refuse"];
 }
 
 export interface Queue {
@@ -45,7 +45,7 @@ export function startQueue(parts: QueueParts): Queue {
   const { hubId, gateway, vaultId, sleep } = parts;
   const answering: Answering = {
     ...{ hubId, gateway, key: parts.identity, unsaid: new Map() },
-    noteRefused: parts.noteRefused,
+    refuse: parts.refuse,
   };
   let woken = new Waker();
   let closed = false;

@@ -29,7 +29,7 @@ export interface WaitingParts {
   requireOwnPast(connection: HubConnection): Promise<void>;
   operators(): Parameters<typeof readUnlock>[1];
   unlock(serviceKey: Secret, operator: { readonly operator: string; readonly operatorKeyId: string }): Promise<void>;
-  readonly noteRefused: Answering["noteRefused"];
+  readonly refuse: Answering["refuse"];
   /** Null when all is well again. */
   tell(trouble: Denied | null): void;
 }
@@ -43,7 +43,7 @@ export function startWaiting(parts: WaitingParts): Waiting {
   const { hubId, gateway, vaultId } = parts;
   const answering: Answering = {
     ...{ hubId, gateway, key: parts.signing, unsaid: new Map() },
-    noteRefused: parts.noteRefused,
+    refuse: parts.refuse,
   };
   let request = drawRequest(parts);
   let woken = new Waker();
@@ -90,7 +90,8 @@ export function startWaiting(parts: WaitingParts): Waiting {
         await perform(body);
         return "unlocked";
       } finally {
-        if (request.nonce !== nonce) await withdraw(connection, nonce);
+        // What came of it is known by now; a request that stays there is over by its time.
+        if (request.nonce !== nonce) await withdraw(connection, nonce).catch(() => undefined);
       }
     });
   }

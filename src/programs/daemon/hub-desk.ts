@@ -37,7 +37,7 @@ export interface HubDesk {
   /** What became of it, in a word; Denied as the plane would deny it. `gateway` is this one's name on the hub. */
   take(body: string, gateway: string): Promise<string>;
   /** Whatever somebody put on the hub for this gateway and was refused is in its log, as what its planes refuse is. */
-  readonly noteRefused: Answering["noteRefused"];
+  readonly refuse: Answering["refuse"];
   watch(listener: () => void): void;
 }
 
@@ -61,8 +61,7 @@ interface HubDeskParts {
 }
 
 export function createHubDesk(parts: HubDeskParts): HubDesk {
-  const { gateway, log, clock, sleep, state, operations, correlationId } = parts;
-  const onFault = (error: unknown): void => parts.onFault(error, correlationId());
+  const { gateway, log, clock, sleep, state, operations, correlationId, onFault } = parts;
 
   /** A yes that rests on files which this host does not have yet would be a yes under the old ones. */
   function requireFollowed({ decision, knows }: DecisionStatement): void {
@@ -80,7 +79,7 @@ export function createHubDesk(parts: HubDeskParts): HubDesk {
     const late = new AbortController();
     const state = asked.then((operation) => operation.state);
     state.catch((error: unknown) => {
-      if (late.signal.aborted && !(error instanceof Denied)) onFault(error);
+      if (late.signal.aborted && !(error instanceof Denied)) onFault(error, correlationId());
     });
     const waited = sleep.sleep(defaults.hubErrandMs, late.signal).then(() => ERRAND_UNDER_WAY);
     try {
@@ -160,31 +159,31 @@ export function createHubDesk(parts: HubDeskParts): HubDesk {
 
   return {
     waiting: () => [...questions(), ...board(), ...sessions()],
-    async take(body, name) {
-      try {
-        return await perform(body, name);
-      } catch (error) {
-        if (error instanceof Denied) throw error;
-        onFault(error);
-        throw new Denied("internal_fault", "The gateway met a fault of its own with this; its journal says which.");
-      }
-    },
-    async noteRefused(kind, body, denied) {
+    take: perform,
+    async refuse(kind, body, error) {
+      const id = correlationId();
+      if (!(error instanceof Denied)) onFault(error, id);
+      const denied = error instanceof Denied ? error : faulty();
       // A revocation is said to every gateway, and one of them has the session.
-      if (kind === "order" && denied.code === "not_found") return;
+      if (kind === "order" && denied.code === "not_found") return denied;
       await gateway.requests.record({
         ...{ plane: "hub", who: "hub", principal: "hub", operator: null, traceparent: null },
-        ...{ endpoint: kind, mediaType: null, requestDigest: null, correlationId: correlationId() },
+        ...{ endpoint: kind, mediaType: null, requestDigest: null, correlationId: id },
         fields: kind === "order" ? claimsOf(body) : {},
         body: () => ({ digest: digestText(body), bytes: Buffer.byteLength(body) }),
         outcome: { kind: "denied", denied },
       });
+      return denied;
     },
     watch(listener) {
       gateway.desk.watch(listener);
       gateway.operations.watch(listener);
     },
   };
+}
+
+function faulty(): Denied {
+  return new Denied("internal_fault", "The gateway met a fault of its own with this; its journal says which.");
 }
 
 /** Every call uses something: what is told is each eighth of a budget. */

@@ -188,7 +188,7 @@ export function createHubLink(parts: LinkParts): HubLink {
     const { vaultId } = state.trust.vault;
     if (attended !== null) {
       const { desk } = attended;
-      const { waiting, noteRefused } = desk;
+      const { waiting, refuse } = desk;
       const take = (body: string): Promise<string> => desk.take(body, gateway);
       const readers = () => state.trust.vault.operators;
       const { random, sleep } = parts;
@@ -203,7 +203,7 @@ export function createHubLink(parts: LinkParts): HubLink {
         spent = wrong ?? null;
       };
       const parted = { hubId, gateway, vaultId, identity, random, sleep, connect };
-      queue = startQueue({ ...parted, waiting, readers, take, takePolicy, noteRefused, follow });
+      queue = startQueue({ ...parted, waiting, readers, take, takePolicy, refuse, follow });
     }
     shipper = startShipper({
       ...{ folder: parts.folder, log: parts.log, clock: parts.clock, sleep: parts.sleep, identity },
@@ -338,7 +338,7 @@ export function createHubLink(parts: LinkParts): HubLink {
     },
     attend(desk, home, fleet, byHub) {
       attended = { desk, home, fleet };
-      waiting = createHubWaiting({ ...parts, byHub, noteRefused: desk.noteRefused, onTrouble: tell });
+      waiting = createHubWaiting({ ...parts, byHub, refuse: desk.refuse, onTrouble: tell });
       desk.watch(() => queue?.wake());
     },
     shipper: () => shipper,

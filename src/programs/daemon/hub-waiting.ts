@@ -36,7 +36,7 @@ interface HubWaitingParts {
   /** What is in force now. */
   readonly state: { readonly trust: Trust; readonly compartment: object | null };
   readonly byHub: UnlockByHub;
-  readonly noteRefused: WaitingParts["noteRefused"];
+  readonly refuse: WaitingParts["refuse"];
   onTrouble(error: Denied): void;
 }
 
@@ -91,7 +91,7 @@ export function createHubWaiting(parts: HubWaitingParts): HubWaiting {
     const { hubId, gateway } = membership;
     return startWaiting({
       ...{ hubId, gateway, vaultId: state.trust.vault.vaultId, signing: key.signing },
-      ...{ ...parts.byHub, random: parts.random, sleep: parts.sleep, noteRefused: parts.noteRefused, tell },
+      ...{ ...parts.byHub, random: parts.random, sleep: parts.sleep, refuse: parts.refuse, tell },
       connect: () => connectHub({ address, password, authority }, hubId),
       knows: () => ({ vault: state.trust.vault.generation, policy: state.trust.policy?.version ?? 0 }),
       log: () => ({ id: parts.log.logId, frame: parts.log.head().frame }),
