@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
-import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
@@ -25,8 +24,6 @@ let provider: TestProvider;
 let folder: string;
 let time: ManualTime;
 let jobs: Map<string, string>;
-let reading: Map<string, number>;
-let most: number;
 const open = new Set<Bench>();
 const caller = scriptedCaller();
 
@@ -35,8 +32,6 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "gw-leases-"));
   time = manualTime();
   jobs = new Map();
-  reading = new Map();
-  most = 0;
   provider.answer(({ method, url }, response) => {
     if (method === "POST" && url === "/v1/reports") {
       const id = `job-${jobs.size + 1}`;
@@ -45,7 +40,10 @@ beforeEach(async () => {
     }
     const id = url.split("/")[3] ?? "";
     if (url.endsWith("/result")) return answerJson(response, 200, { rows: 42 });
-    if (url.startsWith("/v1/jobs/")) return observed(id, response);
+    if (url.startsWith("/v1/jobs/")) {
+      const progress = { completed: 1, total: 100 };
+      return answerJson(response, 200, { job_id: id, state: jobs.get(id) ?? "running", updated_at: "x", progress });
+    }
     if (url.startsWith("/operations/by-id/")) return answerJson(response, 200, { job_id: `job-${jobs.size}` });
     answerJson(response, method === "GET" ? 200 : 202, {});
   });
@@ -57,20 +55,15 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Counts how many look at one job in the same moment. */
-function observed(id: string, response: ServerResponse): void {
-  const now = (reading.get(id) ?? 0) + 1;
-  reading.set(id, now);
-  most = Math.max(most, now);
-  setTimeout(() => {
-    reading.set(id, (reading.get(id) ?? 1) - 1);
-    const progress = { completed: 1, total: 100 };
-    answerJson(response, 200, { job_id: id, state: jobs.get(id) ?? "running", updated_at: "x", progress });
-  }, 3);
-}
-
-async function start(name: string, more: Partial<BenchOptions> = {}, cents = 0, reconcile?: string): Promise<Bench> {
-  const costly = consequentialPack(provider.origin).replace("max_cost_cents: 0", `max_cost_cents: ${cents}`);
+async function start(
+  name: string,
+  more: Partial<BenchOptions> = {},
+  cents = 0,
+  reconcile?: string,
+  [from, to]: readonly [string, string] = ["", ""],
+): Promise<Bench> {
+  const usual = consequentialPack(provider.origin).replace(from, to);
+  const costly = usual.replace("max_cost_cents: 0", `max_cost_cents: ${cents}`);
   const found = "retry_allowed: true, reconcile: report.by_reference";
   const pack = reconcile === undefined ? costly : costly.replace(found, `reconcile: ${reconcile}`);
   const bench = await startBench(pack, {
@@ -343,31 +336,62 @@ test("what an operator asks while a read is under way is read after it", async (
   assert.equal(reads(), 2);
 });
 
-test("under kills and restarts of either, no two workers look at one job at once, and every job is seen to its end", async () => {
-  let [first, second] = [await start("first"), await start("second")];
-  const run = await openRun(first);
-  for (let index = 0; index < 4; index++) await create(first, run);
-  for (let round = 0; round < 10; round++) {
-    await time.advance(3_000 + 997 * round);
-    if (round % 3 === 1) {
-      await kill(first);
-      first = await start("first");
-    } else if (round % 3 === 2) {
-      await kill(second);
-      second = await start("second");
-    }
+test("of two workers none looks at a job that the other looks at, and each takes over what the other left, to its end", async () => {
+  const looking = new Map<string, Set<string>>();
+  let most = 0;
+  const held = gate();
+  /** A worker whose reads last until the test lets them end. */
+  const work = (name: string): Promise<Bench> => {
+    const own = new Set<string>();
+    looking.set(name, own);
+    const { passed } = held;
+    const wrapHttp = (http: HttpTransport): HttpTransport => ({
+      async send(receipt, request, credential, limits) {
+        const [, job] = /\/v1\/jobs\/([^/]+)$/.exec(request.url) ?? [];
+        if (job === undefined) return http.send(receipt, request, credential, limits);
+        own.add(job);
+        most = Math.max(most, [...looking.values()].filter((jobsOf) => jobsOf.has(job)).length);
+        const seen = await http.send(receipt, request, credential, limits);
+        await passed;
+        own.delete(job);
+        return seen;
+      },
+    });
+    return start(name, { wrapHttp }, 0, undefined, ["result_deadline_s: 120", "result_deadline_s: 3600"]);
+  };
+  const leaveAt = async (bench: Bench, name: string): Promise<void> => {
+    await kill(bench);
+    looking.delete(name);
+  };
+  let [one, other] = ["first", "second"];
+  let holder = await work(one);
+  const run = await openRun(holder);
+  for (let index = 0; index < 4; index++) await create(holder, run);
+  /** Whoever looks has its leases for longer than this takes: time goes on, and then all but stands still. */
+  const passUntilAll = async (ms: number, name: string): Promise<void> => {
+    await time.advance(ms);
+    await untilDone(time, 1, () => looking.get(name)?.size === 4);
+  };
+  await passUntilAll(3_000, one);
+  for (let round = 0; round < 4; round++) {
+    const heir = await work(other);
+    // It knows of the jobs, and it is time to look at them.
+    for (let second = 0; second < 10; second++) await untilDone(time, 1_000, once());
+    assert.deepEqual([looking.get(other)?.size, most], [0, 1], `${one} looks, and ${other} does not`);
+    await leaveAt(holder, one);
+    const ends = heir.gateway.operations.list().map(({ lease }) => lease?.expires_boot_ms ?? 0);
+    await passUntilAll(Math.max(...ends) - time.clock.bootMs(), other);
+    [holder, one, other] = [heir, other, one];
   }
   assert.equal(most, 1);
   for (const id of jobs.keys()) jobs.set(id, "succeeded");
-  const ended = (): boolean => stored(first, "succeeded") + stopped(first) === 4;
-  await untilDone(time, 5_000, ended);
+  held.open();
+  await untilDone(time, 5_000, () => stored(holder, "succeeded") === 4);
   assert.equal(most, 1);
-  assert.ok(stored(first, "succeeded") > 0);
 });
 
-/** Automation that used up its reads asks for a person; that is an end too. */
-function stopped(bench: Bench): number {
-  return ["observing", "accepted", "result_collecting"]
-    .flatMap((state) => bench.rows("operations", state))
-    .filter(({ problem }) => problem !== null).length;
+/** False, and then true. */
+function once(): () => boolean {
+  let asked = 0;
+  return () => asked++ > 0;
 }
