@@ -402,7 +402,7 @@ real("the way to a database on the network is TLS that was verified, whatever th
   const right = await init("--hub-ca", cluster.caFile);
   assert.equal(right.code, 0, right.err);
   const unknown = await init();
-  assert.equal(unknown.code, 1);
+  assert.equal(unknown.code, 3);
   assert.match(unknown.err, /hub_unreachable.*(?:self-signed|unable to verify|issuer)/i);
   const wrong = await web1.run([
     "hub",

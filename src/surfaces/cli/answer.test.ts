@@ -44,5 +44,6 @@ test("what is escaped already, and letters of every script, stay as they are", a
 test("each refusal has the exit that it stands for", async () => {
   assert.equal((await told(new Denied("gateway_locked", "x"))).exit, exits.locked);
   assert.equal((await told(new Unreachable("x"))).exit, exits.unreachable);
+  assert.equal((await told(new Denied("hub_unreachable", "x"))).exit, exits.unreachable);
   await assert.rejects(told(new TypeError("ours")), TypeError);
 });

@@ -42,6 +42,7 @@ function exitOf({ code }: Denied): Exit {
     case "vault_locked":
       return exits.locked;
     case "gateway_unreachable":
+    case "hub_unreachable":
       return exits.unreachable;
     case "answer_not_declared":
       return exits.unknown;
