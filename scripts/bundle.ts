@@ -5,7 +5,7 @@ import { build, buildSync, type Plugin } from "esbuild";
 import { mergeParts } from "./merge-parts.ts";
 
 /** What is plain JavaScript and loaded by what is started often: taken into the programs, the rest stays a package. */
-export const TAKEN = ["commander", "hpke", "jose", "kysely", "@modelcontextprotocol/server", "undici", "yaml"];
+export const TAKEN = ["commander", "hpke", "jose", "@modelcontextprotocol/server", "undici", "yaml"];
 const PROGRAMS = ["gateway", "gw", "gw-box", "gw-ident", "gw-keeper", "gw-ssh"];
 /** The bundler asks a plugin about nothing but what its filter names: each question costs more than most files. */
 const OF_NODE = new RegExp(`^(?:node:.+|${builtinModules.filter((name) => /^[a-z0-9_/]+$/.test(name)).join("|")})$`);

@@ -169,13 +169,13 @@ describe("the Debian package over another one", obstacle === undefined ? {} : { 
     edit("DEBIAN/preinst", (text) => text.replace(/^known=\d+$/m, `known=${format + 1}`));
     edit("usr/lib/gw/package.json", (text) => text.replace(/"version": "[^"]+"/, `"version": "${NEXT}"`));
     // Where a test wants to see it in the middle of the step, it stays there.
-    const step = `stateMigrations.push({ name: "next", async up(t) {
+    const step = `stateMigrations.push({ name: "next", statements: { *[Symbol.iterator]() {
   const { existsSync, writeFileSync } = process.getBuiltinModule("node:fs");
-  await t.schema.createTable("next").addColumn("id", "text").execute();
+  yield "create table next (id text)";
   if (!existsSync("/run/gw/hold")) return;
   writeFileSync("/run/gw/held", "");
-  await new Promise((resolve) => setTimeout(resolve, 600_000));
-} });`;
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600_000);
+} } });`;
     const programs = join(tree, "usr/lib/gw/dist/src/programs");
     // Each program has the table among its own parts.
     const table = /^var stateMigrations = \[.*?^\];\n/ms;

@@ -115,7 +115,6 @@ export const defaults = {
   dnsKeepMs: 1_000,
   // SQLite
   sqliteBusyMs: 5_000,
-  sqliteStatements: 256,
   sqliteWalBytes: 67_108_864,
   // Discovery
   pageSize: 50,

@@ -1,24 +1,7 @@
 import type { SQLInputValue } from "node:sqlite";
-import {
-  type Compilable,
-  DummyDriver,
-  type Insertable,
-  Kysely,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-} from "kysely";
+import type { Compilable, Insertable, Kysely } from "kysely";
+import { queryWriter } from "./query-writer.ts";
 import type { Tables } from "./tables.ts";
-
-/** Writes SQL and runs none: a query that is asked on every request is written once. */
-const writer = new Kysely<Tables>({
-  dialect: {
-    createAdapter: () => new SqliteAdapter(),
-    createDriver: () => new DummyDriver(),
-    createIntrospector: (db) => new SqliteIntrospector(db),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
-  },
-});
 
 class Place {
   readonly name: string;
@@ -30,13 +13,13 @@ class Place {
 /** Stands for every parameter while the query is written; `p.tenant` becomes the place where the tenant goes. */
 const places: object = new Proxy({}, { get: (_target, name) => new Place(String(name)) });
 
-/** A query that is compiled at its first use. Its shape must not depend on the values. */
+/** A query that is asked on every request: compiled at its first use. Its shape must not depend on the values. */
 export function prepared<Params extends Readonly<Record<string, SQLInputValue>>, Row>(
   build: (db: Kysely<Tables>, p: Params) => Compilable<Row>,
 ): (params: Params) => Compilable<Row> {
   let written: { readonly sql: string; readonly parameters: readonly unknown[] } | undefined;
   return (params) => {
-    written ??= build(writer, places as Params).compile();
+    written ??= build(queryWriter, places as Params).compile();
     const { sql, parameters } = written;
     const values = parameters.map((value) => (value instanceof Place ? params[value.name] : value));
     return { compile: () => ({ sql, parameters: values }) } as unknown as Compilable<Row>;
@@ -49,7 +32,7 @@ const inserts = new Map<string, string>();
 export function insertRow<Table extends keyof Tables>(table: Table, row: Insertable<Tables[Table]>): Compilable {
   const columns = Object.keys(row);
   const key = `${table} ${columns.join()}`;
-  const sql = inserts.get(key) ?? writer.insertInto(table).values(row).compile().sql;
+  const sql = inserts.get(key) ?? queryWriter.insertInto(table).values(row).compile().sql;
   inserts.set(key, sql);
   return { compile: () => ({ sql, parameters: Object.values(row) }) } as unknown as Compilable;
 }

@@ -1,4 +1,3 @@
-import { sql } from "kysely";
 import type { Migration } from "../../../src/adapters/store/sqlite/migrate.ts";
 
 const statements = [
@@ -65,11 +64,4 @@ const statements = [
      kind text not null, payload text not null, attempts integer not null, due_at_ms integer not null)`,
 ];
 
-export const migrations: readonly Migration[] = [
-  {
-    name: "the provider's tables",
-    async up(transaction) {
-      for (const statement of statements) await sql.raw(statement).execute(transaction);
-    },
-  },
-];
+export const migrations: readonly Migration[] = [{ name: "the provider's tables", statements }];

@@ -66,7 +66,7 @@ function signersOf(pem: string | undefined): readonly Signer[] {
 
 export async function startReference(options: ReferenceOptions): Promise<Reference> {
   const { clock, random, sleep } = options;
-  const store = await openStore(options.file);
+  const store = openStore(options.file);
   const newKey = (): string => random.bytes(32).toString("base64");
   const identify = createIdentify(clock, random);
   const keys = readTokenKeys(setting(store, "token_key", generateTokenKey));
@@ -78,7 +78,7 @@ export async function startReference(options: ReferenceOptions): Promise<Referen
     createClientErrorHandler(() => identify("req")),
   );
   const origin = await listen(server, options.port).catch(async (error: unknown) => {
-    await store.close();
+    store.close();
     throw error;
   });
   let webhookUrl = options.webhookUrl ?? null;
@@ -127,7 +127,7 @@ export async function startReference(options: ReferenceOptions): Promise<Referen
       server.closeAllConnections();
       await closed;
       await courier?.stop();
-      await store.close();
+      store.close();
     },
   };
 }

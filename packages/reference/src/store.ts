@@ -3,6 +3,7 @@ import type { Compilable, Kysely } from "kysely";
 import { migrate } from "../../../src/adapters/store/sqlite/migrate.ts";
 import { openSqlite } from "../../../src/adapters/store/sqlite/open.ts";
 import { Fault } from "../../../src/kernel/failure.ts";
+import { queryWriter } from "./query-writer.ts";
 import { migrations } from "./schema.ts";
 import type { Tables } from "./tables.ts";
 
@@ -18,15 +19,15 @@ export interface Store {
   run(query: Compilable): number;
   /** Everything in `work`, or nothing. Inside another `write` it joins that one. */
   write<Result>(work: () => Result): Result;
-  close(): Promise<void>;
+  close(): void;
 }
 
-export async function openStore(path: string): Promise<Store> {
-  const file = openSqlite<Tables>(path, { synchronous: "full" });
+export function openStore(path: string): Store {
+  const file = openSqlite(path, { synchronous: "full" });
   try {
-    await migrate(file.db, migrations);
+    migrate(file, migrations);
   } catch (error) {
-    await file.close();
+    file.close();
     throw error;
   }
   const statements = new Map<string, StatementSync>();
@@ -44,7 +45,7 @@ export async function openStore(path: string): Promise<Store> {
     return prepare(sql).all(...(parameters as readonly SQLInputValue[])) as Row[];
   }
   return {
-    db: file.db,
+    db: queryWriter,
     all,
     one(query) {
       const rows = all(query);

@@ -23,14 +23,14 @@ function modeOf(path: string): string {
 }
 
 describe("the file", () => {
-  test("a new store and its side files are readable by their owner alone, whatever the umask", async () => {
+  test("a new store and its side files are readable by their owner alone, whatever the umask", () => {
     const path = freshPath();
     const before = process.umask(0);
     try {
       const store = openSqlite(path, { synchronous: "full" });
       store.handle.exec("CREATE TABLE t (x)");
       for (const side of ["", "-wal", "-shm"]) assert.equal(modeOf(path + side), "600");
-      await store.close();
+      store.close();
     } finally {
       process.umask(before);
     }
@@ -84,7 +84,7 @@ describe("the file", () => {
 });
 
 describe("the settings", () => {
-  test("a store has a write-ahead log, foreign keys and the durability that was asked for", async () => {
+  test("a store has a write-ahead log, foreign keys and the durability that was asked for", () => {
     for (const [synchronous, level] of [
       ["full", 2],
       ["normal", 1],
@@ -95,11 +95,12 @@ describe("the settings", () => {
       assert.equal(read("journal_mode"), "wal");
       assert.equal(read("foreign_keys"), 1);
       assert.equal(read("trusted_schema"), 0);
-      await store.close();
+      assert.throws(() => store.handle.prepare('SELECT "no such column"'), /no such column/);
+      store.close();
     }
   });
 
-  test("a second connection of the same process leaves the first one's locks in place", async () => {
+  test("a second connection of the same process leaves the first one's locks in place", () => {
     const path = freshPath();
     const first = openSqlite(path, { synchronous: "normal", busyMs: 0 });
     first.handle.exec("CREATE TABLE t (x); BEGIN IMMEDIATE; INSERT INTO t VALUES (1)");
@@ -107,8 +108,48 @@ describe("the settings", () => {
     assert.throws(() => second.handle.exec("BEGIN IMMEDIATE"), /locked/);
     first.handle.exec("COMMIT");
     assert.equal(second.handle.prepare("SELECT count(*) AS n FROM t").get()?.["n"], 1);
-    await second.close();
-    await first.close();
+    second.close();
+    first.close();
+  });
+});
+
+describe("an immediate transaction", () => {
+  function open() {
+    const file = openSqlite(freshPath(), { synchronous: "normal" });
+    file.handle.exec("CREATE TABLE t (x INTEGER NOT NULL CHECK (x >= 0))");
+    return { ...file, [Symbol.dispose]: () => file.close() };
+  }
+
+  test("commits what its work returns and undoes what throws", () => {
+    using store = open();
+    const add = store.handle.prepare("INSERT INTO t (x) VALUES (?)");
+    assert.equal(
+      store.immediate(() => add.run(3).changes),
+      1,
+    );
+    assert.throws(() =>
+      store.immediate(() => {
+        add.run(4);
+        add.run(-1);
+      }),
+    );
+    assert.deepEqual(
+      store.handle
+        .prepare("SELECT x FROM t")
+        .all()
+        .map((row) => row["x"]),
+      [3],
+    );
+    assert.equal(store.handle.isTransaction, false);
+  });
+
+  test("refuses to join one that is open, and refuses asynchronous work", () => {
+    using store = open();
+    store.immediate(() => {
+      assert.throws(() => store.immediate(() => 1), { name: "Fault" });
+    });
+    assert.throws(() => store.immediate(async () => 1), { name: "Fault" });
+    assert.equal(store.handle.isTransaction, false);
   });
 });
 
@@ -147,14 +188,14 @@ describe("durability", () => {
           if (acknowledged >= target) writer.kill("SIGKILL");
         }
         assert.equal((await exited)[1], "SIGKILL");
-        const store = openSqlite<Record<string, never>>(path, { synchronous });
+        const store = openSqlite(path, { synchronous });
         const row = store.handle.prepare("SELECT count(*) AS rows, coalesce(max(id), 0) AS top FROM pair").get();
         const { rows, top } = { rows: Number(row?.["rows"]), top: Number(row?.["top"]) };
         assert.ok(top >= 2 * acknowledged, `${top} rows where ${acknowledged} pairs were acknowledged`);
         assert.equal(rows, top);
         assert.equal(rows % 2, 0);
         assert.deepEqual({ ...store.handle.prepare("PRAGMA integrity_check").get() }, { integrity_check: "ok" });
-        await store.close();
+        store.close();
       }
     });
   }

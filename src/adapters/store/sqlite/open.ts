@@ -1,41 +1,38 @@
 /**
  * Opens a SQLite file the way the gateway and the reference provider need it: a private regular file, write-ahead log,
- * a stated level of durability. `db` is Kysely; `handle` is the same connection for prepared statements on a hot path.
+ * a stated level of durability.
  */
 import { closeSync, constants, lstatSync, openSync, type Stats } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { Kysely } from "kysely";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied, Fault } from "../../../kernel/failure.ts";
 import { atPath } from "../../../kernel/file-trouble.ts";
-import { NodeSqliteDialect } from "./dialect.ts";
 
 export interface SqliteOptions {
   /** `full` flushes at every commit; `normal` may lose the last commits in a power cut, never in a crash of ours. */
   readonly synchronous: "full" | "normal";
   readonly busyMs?: number;
-  readonly statements?: number;
 }
 
-export interface SqliteStore<Schema> {
+export interface SqliteFile {
   readonly handle: DatabaseSync;
-  readonly db: Kysely<Schema>;
   /** Runs `work` in one IMMEDIATE transaction without leaving the thread: committed when it returns, undone when it throws. */
   immediate<Result>(work: () => Result): Result;
-  close(): Promise<void>;
+  close(): void;
 }
 
-export function openSqlite<Schema>(path: string, options: SqliteOptions): SqliteStore<Schema> {
-  if (path !== MEMORY) claimFile(path);
+export function openSqlite(path: string, options: SqliteOptions): SqliteFile {
+  claimFile(path);
   const handle = atPath(path, () => openHandle(path, options));
-  const db = new Kysely<Schema>({
-    dialect: new NodeSqliteDialect(handle, options.statements ?? defaults.sqliteStatements),
-  });
-  return { handle, db, immediate: (work) => runImmediate(handle, work), close: () => db.destroy() };
+  return {
+    handle,
+    immediate: (work) => runImmediate(handle, work),
+    close() {
+      if (handle.isOpen) handle.close();
+    },
+  };
 }
-
-const MEMORY = ":memory:";
 
 function openHandle(path: string, options: SqliteOptions): DatabaseSync {
   const handle = new DatabaseSync(path, {
@@ -48,7 +45,7 @@ function openHandle(path: string, options: SqliteOptions): DatabaseSync {
   try {
     handle.exec("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON");
     const mode = handle.prepare("PRAGMA journal_mode = WAL").get()?.["journal_mode"];
-    if (path !== MEMORY && mode !== "wal") throw new Fault(`the state file stays in journal mode ${String(mode)}`);
+    if (mode !== "wal") throw new Fault(`the state file stays in journal mode ${String(mode)}`);
     handle.exec(`PRAGMA synchronous = ${options.synchronous === "full" ? "FULL" : "NORMAL"}`);
     handle.exec(`PRAGMA journal_size_limit = ${defaults.sqliteWalBytes}`);
     return handle;
@@ -61,7 +58,7 @@ function openHandle(path: string, options: SqliteOptions): DatabaseSync {
 }
 
 function runImmediate<Result>(handle: DatabaseSync, work: () => Result): Result {
-  // A Kysely transaction that is waiting for something else holds this very connection: joining it would commit with it.
+  // Joining it would commit with it, or undo it.
   if (handle.isTransaction) throw new Fault("a transaction is already open on this connection");
   handle.exec("BEGIN IMMEDIATE");
   try {

@@ -3,10 +3,10 @@ import type { StatementSync } from "node:sqlite";
 import type { StateRow, StateStore } from "../../../gateway/ports.ts";
 import type { Random } from "../../../kernel/clock.ts";
 import { Denied } from "../../../kernel/failure.ts";
-import { openSqlite, type SqliteStore } from "./open.ts";
+import { openSqlite, type SqliteFile } from "./open.ts";
 import { createRowMark } from "./row-mark.ts";
 import { openRow, sealRow } from "./seal-row.ts";
-import { type StateTables, stateMigrations, stateTables } from "./state-schema.ts";
+import { stateMigrations, stateTables } from "./state-schema.ts";
 import { upgradeState } from "./upgrade-state.ts";
 
 type Table = StateRow["table"];
@@ -41,17 +41,17 @@ export interface SqliteStateStore extends StateStore {
 }
 
 export async function openStateStore(path: string, key: KeyObject, random: Random): Promise<SqliteStateStore> {
-  const file = openSqlite<StateTables>(path, { synchronous: "normal" });
+  const file = openSqlite(path, { synchronous: "normal" });
   try {
-    await upgradeState(file, path, stateMigrations);
+    upgradeState(file, path, stateMigrations);
     return startStore(file, key, random);
   } catch (error) {
-    await file.close();
+    file.close();
     throw error;
   }
 }
 
-function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Random): SqliteStateStore {
+function startStore(file: SqliteFile, key: KeyObject, random: Random): SqliteStateStore {
   const upserts = new Map<Table, StatementSync>();
   const deletes = new Map<Table, StatementSync>();
   const selects = new Map<Table, StatementSync>();
@@ -219,7 +219,7 @@ function startStore(file: SqliteStore<StateTables>, key: KeyObject, random: Rand
     },
     async close() {
       if (waiting.length > 0) flush();
-      await file.close();
+      file.close();
     },
   };
 }

@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, test } from "node:test";
-import { sql } from "kysely";
 import { Denied } from "../../../kernel/failure.ts";
 import type { Migration } from "./migrate.ts";
 import { openSqlite } from "./open.ts";
@@ -13,10 +12,7 @@ import { readFormat, requireKnownFormat, upgradeState } from "./upgrade-state.ts
 const root = mkdtempSync(join(tmpdir(), "gw-upgrade-state-"));
 after(() => rmSync(root, { recursive: true, force: true }));
 
-const step = (name: string, statement: string): Migration => ({
-  name,
-  up: async (transaction) => void (await sql.raw(statement).execute(transaction)),
-});
+const step = (name: string, statement: string): Migration => ({ name, statements: [statement] });
 const one = step("one", "CREATE TABLE thing (id TEXT PRIMARY KEY)");
 const two = step("two", "ALTER TABLE thing ADD COLUMN mark INTEGER NOT NULL DEFAULT 7");
 const three = step("three", "CREATE TABLE third (id TEXT)");
@@ -32,12 +28,12 @@ function makeHome() {
       const all = readdirSync(home);
       return all.includes("before-upgrade") ? readdirSync(join(home, "before-upgrade")).sort() : [];
     },
-    async open(migrations: readonly Migration[]): Promise<void> {
-      const file = openSqlite<Record<string, never>>(path, { synchronous: "normal" });
+    open(migrations: readonly Migration[]): void {
+      const file = openSqlite(path, { synchronous: "normal" });
       try {
-        await upgradeState(file, path, migrations);
+        upgradeState(file, path, migrations);
       } finally {
-        await file.close();
+        file.close();
       }
     },
     run: (statement: string) => {
@@ -53,74 +49,74 @@ function makeHome() {
 
 const codeOf = (code: string) => (error: unknown) => error instanceof Denied && error.code === code;
 
-test("a new state has a format and no copy; a later program copies what was there, then takes its steps", async () => {
+test("a new state has a format and no copy; a later program copies what was there, then takes its steps", () => {
   const { home, open, run, copies } = makeHome();
-  await open([one]);
+  open([one]);
   assert.deepEqual([readFormat(home), copies()], [1, []]);
   run("INSERT INTO thing (id) VALUES ('kept')");
-  await open([one, two]);
+  open([one, two]);
   assert.deepEqual([readFormat(home), copies()], [2, ["state-1.db"]]);
   assert.equal(statSync(join(home, "before-upgrade", "state-1.db")).mode & 0o777, 0o600);
   assert.deepEqual({ ...run("SELECT * FROM thing")[0] }, { id: "kept", mark: 7 });
   const copy = new DatabaseSync(join(home, "before-upgrade", "state-1.db"), { readOnly: true });
   assert.deepEqual({ ...copy.prepare("SELECT * FROM thing").get() }, { id: "kept" });
   copy.close();
-  await open([one, two]);
+  open([one, two]);
   assert.deepEqual(copies(), ["state-1.db"], "an open without a step copies nothing");
 });
 
-test("a state from before there was a format gets one, and nothing else changes", async () => {
+test("a state from before there was a format gets one, and nothing else changes", () => {
   const { home, open, copies } = makeHome();
-  await open([one]);
+  open([one]);
   rmSync(join(home, "format"));
-  await open([one]);
+  open([one]);
   assert.deepEqual([readFormat(home), copies()], [1, []]);
 });
 
-test("a migration that fails half way leaves the state as it was and the copy whole; the next start goes on", async () => {
+test("a migration that fails half way leaves the state as it was and the copy whole; the next start goes on", () => {
   const { home, open, run, copies } = makeHome();
-  await open([one]);
+  open([one]);
   run("INSERT INTO thing (id) VALUES ('kept')");
-  await assert.rejects(open([one, two, broken]), codeOf("migration_failed"));
+  assert.throws(() => open([one, two, broken]), codeOf("migration_failed"));
   // The step before it is whole: an older program must not open this, and the line says so.
   assert.deepEqual([readFormat(home), copies()], [3, ["state-1.db"]]);
-  await open([one, two, three]);
+  open([one, two, three]);
   assert.deepEqual(copies(), ["state-1.db", "state-2.db"]);
   assert.deepEqual({ ...run("SELECT * FROM thing")[0] }, { id: "kept", mark: 7 });
 });
 
-test("where the copy cannot be made no step is taken, and the program from before still opens the state", async () => {
+test("where the copy cannot be made no step is taken, and the program from before still opens the state", () => {
   const { home, open, run } = makeHome();
-  await open([one]);
+  open([one]);
   run("INSERT INTO thing (id) VALUES ('kept')");
   writeFileSync(join(home, "before-upgrade"), "in the way");
-  await assert.rejects(open([one, two]), codeOf("migration_failed"));
+  assert.throws(() => open([one, two]), codeOf("migration_failed"));
   assert.equal(readFormat(home), 1);
-  await open([one]);
+  open([one]);
   assert.deepEqual({ ...run("SELECT * FROM thing")[0] }, { id: "kept" });
 });
 
-test("an earlier copy is never written over", async () => {
+test("an earlier copy is never written over", () => {
   const { home, open, run, copies } = makeHome();
-  await open([one]);
-  await open([one, two]);
+  open([one]);
+  open([one, two]);
   const first = readFileSync(join(home, "before-upgrade", "state-1.db"));
   // Somebody went back to the copy, by hand, and came again.
   rmSync(join(home, "state.db"));
   writeFileSync(join(home, "state.db"), first, { mode: 0o600 });
   run("INSERT INTO thing (id) VALUES ('later')");
-  await open([one, two]);
+  open([one, two]);
   assert.deepEqual(copies(), ["state-1.2.db", "state-1.db"]);
   assert.deepEqual(readFileSync(join(home, "before-upgrade", "state-1.db")), first);
 });
 
-test("a home of a newer program, or in words that this one does not know, is refused before it is touched", async () => {
+test("a home of a newer program, or in words that this one does not know, is refused before it is touched", () => {
   const { home, open } = makeHome();
   requireKnownFormat(home, 1);
-  await open([one, two]);
+  open([one, two]);
   requireKnownFormat(home, 2);
   assert.throws(() => requireKnownFormat(home, 1), codeOf("store_newer"));
-  await assert.rejects(open([one]), codeOf("store_newer"));
+  assert.throws(() => open([one]), codeOf("store_newer"));
   for (const words of ["gw.home/v2 state 1\n", "", `gw.home/v1 state ${"9".repeat(9)}\n`]) {
     writeFileSync(join(home, "format"), words);
     assert.throws(() => requireKnownFormat(home, 2), codeOf("store_newer"), words);

@@ -14,7 +14,7 @@ import { dirname, join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { Denied } from "../../../kernel/failure.ts";
 import { findVersion, type Migration, migrate } from "./migrate.ts";
-import type { SqliteStore } from "./open.ts";
+import type { SqliteFile } from "./open.ts";
 
 /**
  * `format` in the home, one line: `gw.home/v1 state N`. It says to an older program, and to the scripts of an older
@@ -57,17 +57,13 @@ export function requireKnownFormat(home: string, known: number): void {
  * Brings the state to the last step of its schema. A copy of what is there comes first, then the line that keeps older
  * programs away, then the steps: wherever that is cut short, the state opens again, and the copy is whole or not there.
  */
-export async function upgradeState<Schema>(
-  file: SqliteStore<Schema>,
-  path: string,
-  migrations: readonly Migration[],
-): Promise<void> {
+export function upgradeState(file: SqliteFile, path: string, migrations: readonly Migration[]): void {
   const home = dirname(path);
-  const found = await findVersion(file.db, migrations);
+  const found = findVersion(file, migrations);
   try {
     if (found > 0 && found < migrations.length) keepCopy(file.handle, home, found);
     if (readFormat(home) !== migrations.length) writeFormat(home, migrations.length);
-    await migrate(file.db, migrations);
+    migrate(file, migrations);
   } catch (error) {
     if (error instanceof Denied) throw error;
     const why = error instanceof Error ? error.message : "unforeseen";
