@@ -108,8 +108,12 @@ describe("whatever a plane refuses or takes is in the log under the words of its
   });
 
   async function refusalOf(problem: Members): Promise<Members> {
-    const refused = await home.events("request_refused");
-    const found = refused.filter(({ correlation_id }) => correlation_id === problem["correlation_id"]);
+    const ofProblem = ({ correlation_id }: Members): boolean => correlation_id === problem["correlation_id"];
+    // Bytes that are no request are answered before they are written down.
+    const found = await until("the refusal is in the log", async () => {
+      const some = (await home.events("request_refused")).filter(ofProblem);
+      return some.length > 0 && some;
+    });
     assert.equal(found.length, 1, JSON.stringify(problem));
     return found[0] as Members;
   }

@@ -391,10 +391,11 @@ export class Home {
     return (JSON.parse(shown.out) as readonly Members[]).filter(({ kind }) => kind === "call");
   }
 
-  /** A copy to do harm to. Sockets are left out; the log, the vault and the state come along. */
+  /** A copy to do harm to. What only a living gateway has is left out; the log, the vault and the state come along. */
   copy(): Home {
     const twin = new Home(makeFolder());
-    cpSync(this.folder, twin.folder, { recursive: true, filter: (from) => !from.endsWith(".sock") });
+    const lasts = (from: string): boolean => !/\.(sock|lock-journal|new|tmp)$/.test(from);
+    cpSync(this.folder, twin.folder, { recursive: true, filter: lasts });
     return twin;
   }
 }

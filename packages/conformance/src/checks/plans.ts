@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../../../../src/kernel/json.ts";
 import { type Check, isRefusal, isSuccess, type Kit, memberOf, type Reply, textOf } from "../check.ts";
 
-const ROUNDS = 5;
+const ROUNDS = 20;
 
 function partOf(kit: Kit) {
   const part = kit.profile.plan;
