@@ -29,7 +29,7 @@ standInAccount(import.meta.filename, (folder) => {
   for (const name of ["programs", "rules"]) mkdirSync(at(name), { mode: 0o755 });
   program(
     "restart-worker",
-    `wait_in() { echo $$ > ${marks}/$1; while [ ! -e ${marks}/let-go ]; do sleep 0.1; done; rm ${marks}/$1; }
+    `wait_in() { echo $$ > ${marks}/.$1; mv ${marks}/.$1 ${marks}/$1; while [ ! -e ${marks}/let-go ]; do sleep 0.1; done; rm ${marks}/$1; }
 case "$1" in
   slow) wait_in slow;;
   stubborn) trap '' TERM; wait_in stubborn;;
