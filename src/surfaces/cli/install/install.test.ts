@@ -30,6 +30,7 @@ function stage(t: { after(work: () => void): void }, systemd: boolean) {
     asked.push(words.join(" "));
     return systemd;
   };
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: a name that systemd would take for a variable
   const ports = { userHome, program: "/opt/with ${space}/gw", random, systemctl };
   const makeHome = (): void => {
     mkdirSync(home);
