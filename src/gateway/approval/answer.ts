@@ -26,7 +26,12 @@ export function createAnswer(): PromiseWithResolvers<Verified<DecisionStatement>
 
 /** A rejected promise that nobody needs to catch: all who asked may have left. */
 export function refusal(code: Denied["code"], message: string): Promise<never> {
-  const rejected = Promise.reject(new Denied(code, message));
+  return failed(new Denied(code, message));
+}
+
+/** The same, of what kept the answer from being written down. */
+export function failed(error: unknown): Promise<never> {
+  const rejected = Promise.reject(error);
   rejected.catch(() => undefined);
   return rejected;
 }

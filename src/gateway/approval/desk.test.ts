@@ -39,11 +39,13 @@ function stand(passkeys: readonly EnrolledPasskey[] = []) {
   const told: Approval[] = [];
   const charged: string[] = [];
   const shownHands: string[] = [];
+  const log: { refuses: Denied | null } = { refuses: null };
   const desk = createDesk({
     clock: { bootMs: () => bootMs, wallMs: () => 1_790_000_000_000 + bootMs, bootId: () => "boot" },
     sleep: { sleep: () => new Promise((resolve) => sleepers.push(resolve)) },
     ids: { next: (kind: string) => `${kind}_${++serial}` } as never,
     record: (async (point: string, events: Recorded["events"], rows: Recorded["rows"] = []) => {
+      if (log.refuses !== null) throw log.refuses;
       recorded.push({ point, events, rows });
     }) as never,
     find: (() => null) as Ledger["find"],
@@ -63,7 +65,7 @@ function stand(passkeys: readonly EnrolledPasskey[] = []) {
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
   };
   const types = (): string[] => recorded.flatMap(({ events }) => events.map(({ event_type }) => event_type));
-  return { desk, recorded, told, charged, shownHands, setTimeOnly, passMs, types, stop };
+  return { desk, recorded, told, charged, shownHands, setTimeOnly, passMs, types, stop, log };
 }
 
 const question = (change: Partial<Question> = {}): Question => ({
@@ -376,6 +378,32 @@ test("what is taken back leaves the log's word and the reason, and nothing else 
   stop();
   await desk.withdraw("run ended", () => true);
   assert.equal(told.length, before, "whoever has stopped listening is told nothing");
+});
+
+test("a decision, and a card that runs out, wait for room in the log, and whoever asked hears of it then", async () => {
+  const { desk, types, passMs, log } = stand();
+  const [one, other] = [question(), question({ callerKey: "caller-2", callId: null })].map((each) => desk.ask(each));
+  log.refuses = new Denied("log_backlogged", "full");
+  const decided = desk.decide(say(desk.find(one?.approvalId ?? "")));
+  await passMs(0);
+  await passMs(9_999_999);
+  const ends = () => types().filter((type) => ["approval_approved", "approval_expired"].includes(type));
+  assert.deepEqual(ends(), []);
+  log.refuses = null;
+  await passMs(1_000);
+  assert.equal((await decided).state, "approved");
+  assert.equal((await one?.answer)?.statement.approval_id, one?.approvalId);
+  await assert.rejects(async () => other?.answer, denies("approval_expired"));
+  assert.deepEqual(ends().sort(), ["approval_approved", "approval_expired"]);
+});
+
+test("where the log takes nothing any more, whoever asked hears that, and a card that runs out harms nobody", async () => {
+  const { desk, passMs, log } = stand();
+  const [one, other] = [question(), question({ callerKey: "caller-2", callId: null })].map((each) => desk.ask(each));
+  log.refuses = new Denied("gateway_stopped", "broken");
+  await assert.rejects(desk.decide(say(desk.find(one?.approvalId ?? ""))), denies("gateway_stopped"));
+  await passMs(9_999_999);
+  for (const ask of [one, other]) await assert.rejects(async () => ask?.answer, denies("gateway_stopped"));
 });
 
 test("a passkey's answer stands in clear with its owner's key, for whoever has no key to the log, and only then", async () => {

@@ -17,9 +17,10 @@ import { defaults } from "../../kernel/defaults.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import type { ApprovalId } from "../../kernel/ids.ts";
 import type { StateRow } from "../ports.ts";
+import { recordOnceRoom } from "../record/once-room.ts";
 import { createEnvelope } from "../record/record.ts";
 import { bytesOf, payerOf } from "../record/written.ts";
-import { acceptWith, createAnswer, notPending, refusal, undecided } from "./answer.ts";
+import { acceptWith, createAnswer, failed, notPending, refusal, undecided } from "./answer.ts";
 import { createHands, demandOf, passkeyNeeded, requireOther } from "./demand.ts";
 import { clearHand, decisionEvent, extendedEvent, links, requestedEvents, statementEvents } from "./events.ts";
 import { extendedUntil } from "./extend.ts";
@@ -62,7 +63,7 @@ export function createDesk(ports: DeskPorts): Desk {
 
   function enter(question: Question, resolvers: Entry["resolvers"]): Entry {
     const entry = line.enter(question, resolvers);
-    void runOut(entry);
+    void runOut(entry).catch(() => undefined);
     return entry;
   }
 
@@ -91,20 +92,26 @@ export function createDesk(ports: DeskPorts): Desk {
     for (const listener of listeners) listener(approval);
   }
 
-  /** One step of the table, recorded before anybody learns of it. */
+  /** One step of the table, recorded before anybody learns of it, and once the log has room: it cannot be taken back. */
   async function finish(
     entry: Entry,
     trigger: ApprovalTrigger,
     evidence: "signature" | "observation",
     change: Pick<Approval, "decidedBy" | "reason">,
     events: readonly NewEvent[],
-    rows: readonly StateRow[] = [],
+    rows?: () => readonly StateRow[],
   ): Promise<void> {
     const state = stepApproval(entry.approval.state, trigger, evidence);
     if (state === null) throw new Fault(`an approval that is ${entry.approval.state} cannot take ${trigger}`);
     entry.approval = { ...entry.approval, ...change, state };
     line.leave(entry);
-    await ports.record("approval.finished", events, rows);
+    try {
+      await recordOnceRoom(ports, "approval.finished", events, rows);
+    } catch (error) {
+      // Nobody is left waiting for an answer that will not come any more.
+      for (const resolve of entry.resolvers) resolve(failed(error));
+      throw error;
+    }
     announce(entry.approval);
     moveLine();
   }
@@ -168,12 +175,8 @@ export function createDesk(ports: DeskPorts): Desk {
     reason: string | null,
     event: NewEvent,
   ): Promise<void> {
-    const resolvers = entry.resolvers;
-    try {
-      await finish(entry, trigger, "observation", { decidedBy: null, reason }, [event]);
-    } finally {
-      for (const resolve of resolvers) resolve(undecided(trigger, reason));
-    }
+    await finish(entry, trigger, "observation", { decidedBy: null, reason }, [event]);
+    for (const resolve of entry.resolvers) resolve(undecided(trigger, reason));
   }
 
   async function extend(approvalId: string, ms: number, by?: Verified<ExtensionStatement>): Promise<Approval> {
@@ -240,7 +243,7 @@ export function createDesk(ports: DeskPorts): Desk {
           const approved = decisionEvent(envelope, "approval_approved", asked.approval, signed, hand);
           const events = [...statementEvents(envelope, signed, hand), approved, ...accepted.events];
           showHand(signed, hand);
-          await finish(asked, "operator_approved", "signature", change, events, hands.rows(hand));
+          await finish(asked, "operator_approved", "signature", change, events, () => hands.rows(hand));
           accepted.take();
           for (const resolve of resolvers) resolve(Promise.resolve(verified));
         } else {
@@ -250,7 +253,7 @@ export function createDesk(ports: DeskPorts): Desk {
           const refused = { ...decisionEvent(envelope, "approval_denied", asked.approval, signed, hand), reason };
           const events = [...statementEvents(envelope, signed, hand), refused];
           showHand(signed, hand);
-          await finish(asked, "operator_denied", "signature", change, events, hands.rows(hand));
+          await finish(asked, "operator_denied", "signature", change, events, () => hands.rows(hand));
           for (const resolve of resolvers) {
             resolve(refusal("approval_denied", `${statement.operator} denied this: ${reason}`));
           }
