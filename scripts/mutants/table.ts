@@ -137,8 +137,8 @@ const records: readonly Mutant[] = [
   {
     rule: "evidence order: the caller's evidence stands before its session",
     file: "src/gateway/run/sessions.ts",
-    text: "sessionEvents(core, run, session), [runRow(run)]);",
-    becomes: "sessionEvents(core, run, session).reverse(), [runRow(run)]);",
+    text: "const events = sessionEvents(core, run, session);",
+    becomes: "const events = sessionEvents(core, run, session).reverse();",
     tests: ["test/gateway-record.test.ts"],
   },
   {

@@ -1,6 +1,6 @@
 import type { Operation } from "./operation/operations.ts";
 import { recover } from "./recover.ts";
-import { closeSession, endRun } from "./run/sessions.ts";
+import { endRun } from "./run/end.ts";
 import type { Unlocked } from "./surroundings.ts";
 import type { Probes } from "./upgrade/probe.ts";
 import type { Wired } from "./wire.ts";
@@ -48,10 +48,10 @@ export function createLock({ core, opened, memory, observer, volume }: Wired, pr
     probes.clear();
     await observer.stop();
     await core.desk.withdraw("gateway_locked", () => true);
-    for (const run of [...core.book.openRuns()]) {
-      for (const session of run.sessions.values()) await closeSession(core, run, session, "gateway_locked", operator);
-      await endRun(core, run, "gateway_locked");
-    }
+    const ending = { reason: "gateway_locked", endedBy: operator } as const;
+    await Promise.all([...core.book.openRuns()].map((run) => endRun(core, run, "gateway_locked", ending)));
+    // What ended before is told as well: its row has to be kept while the store is open.
+    await core.book.allTold();
     await core.ledger.record("gateway.locked", [{ ...core.envelope("gateway_locked"), operator, reason }]);
     locked?.();
     await core.tokens.settled();

@@ -32,7 +32,6 @@ export const records = [
   "run.ended",
   "session.started",
   "session.widened",
-  "session.revoked",
   "session.ended",
   "approval.requested",
   "approval.given",

@@ -17,8 +17,6 @@ import { startTokenServer, type TokenServer } from "./token-server.ts";
 /** Steps that write to one place alone: there is nothing between. */
 export const unsplit: ReadonlySet<Step> = new Set<Step>([
   "session.widened",
-  "session.revoked",
-  "session.ended",
   "approval.requested",
   "approval.given",
   "approval.finished",

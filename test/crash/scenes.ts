@@ -139,15 +139,7 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
   [
     "read",
     {
-      kills: [
-        "run.started",
-        "approval.requested",
-        "approval.finished",
-        "session.started",
-        ...all("page"),
-        "session.ended",
-        "run.ended",
-      ],
+      kills: ["run.started", "approval.requested", "approval.finished", "session.started", ...all("page")],
       async play(stage) {
         const run = await openRun(stage, ["project.list"]);
         await call(stage, run, "project.list", {});
@@ -396,7 +388,7 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
   [
     "refusals",
     {
-      kills: ["session.widened", "approval.refused", "call.denied", "denials.counted", "session.revoked"],
+      kills: ["session.widened", "approval.refused", "call.denied", "denials.counted", "session.ended"],
       async play(stage) {
         const { bench, caller, life } = stage;
         const run = await openRun(stage, ["project.get"]);
@@ -431,7 +423,7 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
   [
     "lock",
     {
-      kills: ["gateway.locked"],
+      kills: ["run.ended", "gateway.locked"],
       async play(stage) {
         await openRun(stage, ["project.get"]);
         await stage.bench.gateway.lock("at night", "ada");

@@ -46,6 +46,7 @@ async function attemptAlone(core: AttemptNeeds, sending: Sending | CustodySendin
 
 async function makeAttempt(core: AttemptNeeds, sending: Sending | CustodySending): Promise<Attempted> {
   const { run, outbound } = sending;
+  if (sending.custody === undefined) await sending.session.begun;
   requireStill(core, sending);
   requireTicket(core, sending);
   const claim = claimFor(sending);

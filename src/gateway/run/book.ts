@@ -27,6 +27,8 @@ export interface Book {
   hasSession(callerKey: string): boolean;
   openRuns(): Iterable<Run>;
   openRunsOf(ownerKey: string): number;
+  /** Once the log has all that began and ended here, or can take no more. */
+  allTold(): Promise<void>;
 }
 
 export interface BookLimits {
@@ -133,6 +135,9 @@ export function createBook(limits: BookLimits): Book {
     hasSession: (callerKey) => liveOf.has(callerKey),
     openRuns: () => open.values(),
     openRunsOf: (ownerKey) => openOf.get(ownerKey) ?? 0,
+    async allTold() {
+      await Promise.allSettled([...open.values(), ...ended.values()].map(({ told }) => told));
+    },
   };
 }
 

@@ -1,9 +1,9 @@
 import { timeLeftMs } from "../../conventions/budget/budget.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { now } from "../core.ts";
+import { endRun } from "./end.ts";
 import type { RunNeeds } from "./needs.ts";
 import type { Run } from "./run.ts";
-import { closeSession, endRun } from "./sessions.ts";
 
 /** Ends every run at its deadline. One timer serves them all: ten thousand open runs wake the process no more than one. */
 export interface Deadlines {
@@ -47,8 +47,7 @@ function endWhatIsOver(core: RunNeeds): number | null {
   return soonestMs;
 }
 
-async function endOverdue(core: RunNeeds, run: Run): Promise<void> {
+function endOverdue(core: RunNeeds, run: Run): Promise<void> {
   run.budget = { ...run.budget, stopReason: run.budget.stopReason ?? "run_deadline_exhausted" };
-  for (const session of run.sessions.values()) await closeSession(core, run, session, "run_over", null);
-  await endRun(core, run, "run_deadline_exhausted");
+  return endRun(core, run, "run_deadline_exhausted");
 }

@@ -69,6 +69,7 @@ function stand(change: Partial<Session> = {}) {
       notes: [],
     },
     sessions: new Map([["wrapper", owner]]),
+    told: Promise.resolve(),
     budget: openBudget("run_1" as Run["id"], limits, { wallMs: 0, bootMs: 0, bootId: "b" }),
   } as unknown as Run;
   const asked: (PromiseWithResolvers<Verified<DecisionStatement>> & { readonly question: Question })[] = [];

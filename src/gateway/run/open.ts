@@ -17,9 +17,10 @@ import { nameCaller } from "../record/record.ts";
 import { runRow } from "../record/rows.ts";
 import { bytesOf, payerOf } from "../record/written.ts";
 import { createKin, descendantsNote, isDescendant, joinAsDescendant } from "./descendants.ts";
+import { endRun } from "./end.ts";
 import type { RunNeeds } from "./needs.ts";
 import { newTally, type Run } from "./run.ts";
-import { endRun, requestSession } from "./sessions.ts";
+import { requestSession } from "./sessions.ts";
 
 export interface RunRequest {
   readonly purpose: string;
@@ -102,6 +103,7 @@ export async function openRun(core: RunNeeds, caller: LiveCaller, request: RunRe
     refusal: null,
     budget: openBudget(id, limits, moment),
     admission: null,
+    told: Promise.resolve(),
   };
   const { attempts, durationMs, spendCents, sideEffects } = limits;
   const event = {

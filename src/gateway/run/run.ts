@@ -42,6 +42,8 @@ export interface Run {
   budget: RunBudget;
   /** The question about the session that is still open, if one is. */
   admission: Admission | null;
+  /** Kept once the log has how its sessions began and ended so far, and how it ended itself. */
+  told: Promise<void>;
 }
 
 /** What the owner of a run started, where a person approved that as well. */
@@ -96,6 +98,8 @@ export interface Session {
   readonly grant: StandingOn | null;
   /** Where the table of sessions (`conventions/caller/session.ts`) has it; the book moves it, by that table. */
   state: SessionState;
+  /** Kept once the log has it. Nothing is sent under a session before that. */
+  begun: Promise<void>;
   endedAt: string | null;
   endReason: SessionEnding | null;
 }

@@ -1,24 +1,26 @@
 import type { NewEvent } from "../../audit/event.ts";
-import type { DecisionStatement, RevocationStatement, Verified } from "../../conventions/approval/decision.ts";
+import type { DecisionStatement, Verified } from "../../conventions/approval/decision.ts";
 import { narrowBudget } from "../../conventions/budget/budget.ts";
 import { readLimits } from "../../conventions/budget/record.ts";
 import { authorityLine } from "../../conventions/caller/authority.ts";
 import { encodeCaller } from "../../conventions/caller/evidence.ts";
-import { beginSession, mayContinue, type SessionEnding } from "../../conventions/caller/session.ts";
+import { beginSession } from "../../conventions/caller/session.ts";
 import type { Grant } from "../../conventions/grant/grant.ts";
 import { narrowScope } from "../../conventions/scope/scope.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
-import type { ApprovalId, SessionId } from "../../kernel/ids.ts";
+import type { ApprovalId } from "../../kernel/ids.ts";
 import { type CallAsked, writeQuestion } from "../approval/cards.ts";
 import { needsPerson } from "../approval/demand.ts";
 import { requireVolume } from "../core.ts";
 import { requireLiveCaller } from "../outbound/admit.ts";
 import { findGrant, standOn } from "../outbound/grants.ts";
 import type { LiveCaller } from "../ports.ts";
+import { recordOnceRoom } from "../record/once-room.ts";
 import { nameCaller } from "../record/record.ts";
-import { runRow } from "../record/rows.ts";
+import { openingRow } from "../record/rows.ts";
 import { payerOf } from "../record/written.ts";
+import { closeSession, endRun, tellNext } from "./end.ts";
 import type { RunNeeds } from "./needs.ts";
 import type { Admission, Footing, Run, Session } from "./run.ts";
 
@@ -156,11 +158,15 @@ export async function startSession(
     approvedAt,
     grant,
     state: beginSession(),
+    begun: Promise.resolve(),
     endedAt: null,
     endReason: null,
   };
   run.sessions.set(caller.key, session);
   core.book.addSession(session);
+  const events = sessionEvents(core, run, session);
+  // In line before anything can end it.
+  session.begun = tellNext(run, () => tellStart(core, run, session, events));
   session.caller.onExit((end) => {
     const reason =
       end.kind === "replaced"
@@ -170,8 +176,25 @@ export async function startSession(
           : "process_exited";
     void closeSession(core, run, session, reason, null).catch(() => undefined);
   });
-  await core.ledger.record("session.started", sessionEvents(core, run, session), [runRow(run)]);
+  await session.begun;
   return session;
+}
+
+/** A person may have said yes to it, so it waits for room in the log. Where the log takes nothing any more it never began. */
+async function tellStart(
+  { book, ledger, ports }: RunNeeds,
+  run: Run,
+  session: Session,
+  events: readonly NewEvent[],
+): Promise<void> {
+  const to = { record: ledger.record, sleep: ports.sleep };
+  try {
+    await recordOnceRoom(to, "session.started", events, () => [openingRow(run, session)]);
+  } catch (error) {
+    book.endSession(session, "run_over", isoTime(ports.clock.wallMs()));
+    session.caller.close();
+    throw error;
+  }
 }
 
 function sessionEvents(core: Pick<RunNeeds, "envelope">, run: Run, session: Session): NewEvent[] {
@@ -206,79 +229,4 @@ function sessionEvents(core: Pick<RunNeeds, "envelope">, run: Run, session: Sess
       approved_at: session.approvedAt,
     },
   ];
-}
-
-/** Ends one session; the run ends with its last one. What was already sent is left to end by itself. */
-export async function closeSession(
-  core: RunNeeds,
-  run: Run,
-  session: Session,
-  reason: SessionEnding,
-  endedBy: string | null,
-): Promise<void> {
-  const at = isoTime(core.ports.clock.wallMs());
-  if (!core.book.endSession(session, reason, at)) return;
-  session.caller.close();
-  await core.desk.withdraw(
-    reason,
-    (approval) => approval.runId === run.id && approval.callerKey === session.caller.key,
-  );
-  await core.ledger.record("session.ended", [
-    {
-      ...core.envelope("session_ended"),
-      run_id: run.id,
-      session_id: session.id,
-      end_reason: reason,
-      ended_at: at,
-      ended_by: endedBy,
-    },
-  ]);
-  // What a wrapper started acts only as long as the wrapper's own approval stands.
-  if (run.kin !== null && session.caller.key === run.ownerKey) {
-    const rest = reason === "process_exited" || reason === "image_replaced" ? "parent_exited" : reason;
-    for (const other of run.sessions.values()) await closeSession(core, run, other, rest, endedBy);
-  }
-  if (![...run.sessions.values()].some(mayContinue)) await endRun(core, run, reason);
-}
-
-export async function endRun(core: RunNeeds, run: Run, reason: string): Promise<void> {
-  if (run.state === "ended") return;
-  run.state = "ended";
-  run.endReason = reason;
-  core.book.endRun(run);
-  run.over.abort();
-  await core.desk.withdraw(reason, (approval) => approval.runId === run.id);
-  const stop = run.budget.stopReason;
-  await core.ledger.record(
-    "run.ended",
-    [{ ...core.envelope("run_ended"), run_id: run.id, reason, budget_stop_reason: stop }],
-    [runRow(run)],
-  );
-}
-
-/** Ends a session because an operator signed that it ends. */
-export async function revokeSession(
-  core: RunNeeds,
-  { statement, signature }: Verified<RevocationStatement>,
-): Promise<void> {
-  const session = core.book.session(statement.session_id as SessionId);
-  const run = session === undefined ? undefined : core.book.run(session.runId);
-  if (session === undefined || run === undefined)
-    throw new Denied(
-      "not_found",
-      "No session has this id since the gateway started, which ended all before. See: gw sessions",
-    );
-  if (!mayContinue(session)) return;
-  await core.ledger.record("session.revoked", [
-    {
-      ...core.envelope("session_revoked"),
-      run_id: run.id,
-      session_id: session.id,
-      operator: statement.operator,
-      operator_key_id: statement.operator_key_id,
-      signature,
-      ...(statement.reason === null ? {} : { reason: statement.reason }),
-    },
-  ]);
-  await closeSession(core, run, session, "operator_revoked", statement.operator);
 }

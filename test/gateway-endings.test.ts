@@ -1,0 +1,221 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, test } from "node:test";
+import type { NewEvent } from "../src/audit/event.ts";
+import type { Run } from "../src/gateway/run/run.ts";
+import { Denied } from "../src/kernel/failure.ts";
+import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
+import { untilDone } from "./support/clock.ts";
+import { type Bench, denies, startBench } from "./support/gateway.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+type EventType = NewEvent["event_type"];
+
+let provider: TestProvider;
+let bench: Bench;
+let caller: ScriptedCaller;
+/** Events that the log has no room for. */
+let full: ReadonlySet<EventType>;
+/** What the disk takes its time with, until it is let go. */
+let slow: { readonly of: ReadonlySet<EventType>; readonly until: Promise<void> };
+let slowStore: Promise<void>;
+
+beforeEach(async () => {
+  provider = await startProvider();
+  caller = scriptedCaller();
+  full = new Set();
+  slow = { of: new Set(), until: Promise.resolve() };
+  slowStore = Promise.resolve();
+  bench = await startBench(
+    `
+format: gw.pack/v1
+pack: acme
+provider: { origin: "${provider.origin}", credential: acme-token, auth: { scheme: bearer }, network: private }
+actions:
+  thing.list: { effect: read, request: { method: GET, path: /v1/things } }
+`,
+    {
+      credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
+      wrapAudit: (sink) => ({
+        head: () => sink.head(),
+        async append(events) {
+          if (events.some(({ event_type }) => full.has(event_type))) throw new Denied("log_backlogged", "full");
+          const { of, until } = slow;
+          if (events.some(({ event_type }) => of.has(event_type))) await until;
+          return sink.append(events);
+        },
+      }),
+      wrapStore: (store) => ({
+        ...store,
+        async commit(rows, durability) {
+          await slowStore;
+          return store.commit(rows, durability);
+        },
+      }),
+    },
+  );
+});
+afterEach(async () => {
+  await bench.close();
+  await provider.close();
+});
+
+async function openApproved(descendants = false): Promise<Run> {
+  const limits = { attempts: 40, sideEffects: 5, durationMs: 60_000, spendCents: 0 };
+  const run = await bench.gateway.openRun(caller, { purpose: "test", actions: ["acme.*"], limits, descendants });
+  await bench.approve();
+  await run.admission?.session;
+  return run;
+}
+
+const call = (who: ScriptedCaller, run: Run) =>
+  bench.gateway.startCall(who, run.id, { action: "acme.thing.list", input: {} }).done;
+
+/** What it comes to, while the clock goes on: whoever waits for room looks again and again. */
+async function settled<Value>(work: Promise<Value>): Promise<Value> {
+  let done = false;
+  const note = () => {
+    done = true;
+  };
+  work.then(note, note);
+  await untilDone(bench.time, 50, () => done);
+  return work;
+}
+
+const sessionOf = (run: Run, who = caller) => run.sessions.get(who.key)?.id ?? assert.fail("it has no session");
+
+/** How the run and its sessions began and ended, as the log has it. */
+function story(run: Run): readonly string[] {
+  return bench.events().flatMap((event) => {
+    if (!("run_id" in event) || event.run_id !== run.id) return [];
+    switch (event.event_type) {
+      case "session_started":
+      case "session_revoked":
+        return [event.event_type];
+      case "session_ended":
+        return [`session_ended ${event.end_reason}`];
+      case "run_ended":
+        return [`run_ended ${event.reason}`];
+      default:
+        return [];
+    }
+  });
+}
+
+const REVOKED = [
+  "session_started",
+  "session_revoked",
+  "session_ended operator_revoked",
+  "run_ended operator_revoked",
+] as const;
+
+test("two revocations at once are one: each end stands once in the log", async () => {
+  const run = await openApproved();
+  const signed = bench.revocation(sessionOf(run));
+  await Promise.all([bench.gateway.revoke(signed), bench.gateway.revoke(signed)]);
+  assert.deepEqual(story(run), REVOKED);
+});
+
+test("a run whose time is over while its revocation is written was revoked", async () => {
+  const run = await openApproved();
+  const disk = Promise.withResolvers<void>();
+  slow = { of: new Set<EventType>(["session_revoked"]), until: disk.promise };
+  const revoked = bench.gateway.revoke(bench.revocation(sessionOf(run)));
+  await bench.time.advance(61_000);
+  disk.resolve();
+  await revoked;
+  await run.told;
+  assert.deepEqual(story(run), REVOKED);
+  assert.equal(run.endReason, "operator_revoked");
+});
+
+test("a run ends behind all its sessions, though one of them exits in the moment of its deadline", async () => {
+  const run = await openApproved(true);
+  const child = scriptedCaller({ parent: caller });
+  await call(child, run);
+  const disk = Promise.withResolvers<void>();
+  slow = { of: new Set<EventType>(["session_ended"]), until: disk.promise };
+  await bench.time.advance(61_000);
+  slow = { of: new Set(), until: Promise.resolve() };
+  child.become({ kind: "gone" });
+  await bench.time.advance(0);
+  disk.resolve();
+  await run.told;
+  const over = "session_ended run_over";
+  assert.deepEqual(story(run), ["session_started", "session_started", over, over, "run_ended run_deadline_exhausted"]);
+});
+
+test("the end of a session stands behind its start, however soon it comes", async () => {
+  const run = await bench.openRun(caller, ["acme.*"]);
+  const disk = Promise.withResolvers<void>();
+  slowStore = disk.promise;
+  await bench.approve();
+  await untilDone(bench.time, 0, () => run.sessions.size > 0);
+  caller.become({ kind: "gone" });
+  await bench.time.advance(0);
+  disk.resolve();
+  await run.told;
+  assert.deepEqual(story(run), ["session_started", "session_ended process_exited", "run_ended process_exited"]);
+  assert.deepEqual(bench.rows("runs", "open"), []);
+});
+
+test("an end that finds the log full holds at once, and is told when there is room", async () => {
+  const run = await openApproved();
+  full = new Set<EventType>(["session_ended", "approval_withdrawn"]);
+  const revoked = bench.gateway.revoke(bench.revocation(sessionOf(run)));
+  await assert.rejects(call(caller, run), denies("session_ended"));
+  await bench.time.advance(1_000);
+  assert.deepEqual(story(run), ["session_started"]);
+  full = new Set();
+  await settled(revoked);
+  assert.deepEqual(story(run), REVOKED);
+});
+
+test("a lock waits for ends that the log had no room for, and the next unlock tells none of them again", async () => {
+  const run = await openApproved();
+  full = new Set<EventType>(["run_ended"]);
+  const left = bench.gateway.leaveRun(caller, run.id, "connection_closed");
+  const locked = bench.gateway.lock("at night", "ada");
+  await bench.time.advance(1_000);
+  full = new Set();
+  await settled(Promise.all([left, locked]));
+  await bench.unlock();
+  assert.deepEqual(story(run), ["session_started", "session_ended connection_closed", "run_ended connection_closed"]);
+});
+
+test("a session that finds the log full begins once there is room, and nothing is sent under it before", async () => {
+  const run = await bench.openRun(caller, ["acme.*"]);
+  full = new Set<EventType>(["session_started"]);
+  await bench.approve();
+  await untilDone(bench.time, 0, () => run.sessions.size > 0);
+  const early = call(caller, run);
+  await bench.time.advance(1_000);
+  assert.deepEqual([provider.received.length, story(run)], [0, []]);
+  full = new Set();
+  assert.equal((await settled(early)).outcome, "success");
+  const types = bench.events().map(({ event_type }) => event_type);
+  assert.ok(types.indexOf("session_started") < types.indexOf("intent_accepted"), types.join(" "));
+});
+
+test("a session of a run that goes on ends with its row, so that a restart does not end it again", async () => {
+  const run = await openApproved(true);
+  const child = scriptedCaller({ parent: caller });
+  await call(child, run);
+  child.become({ kind: "gone" });
+  await untilDone(bench.time, 0, () => story(run).includes("session_ended process_exited"));
+  await run.told;
+  assert.deepEqual(
+    bench.rows("runs", "open").map(({ sessions }) => sessions),
+    [[sessionOf(run)]],
+  );
+});
+
+test("everything that a wrapper started ends with it, however much it is", async () => {
+  const run = await openApproved(true);
+  const children = Array.from({ length: 120 }, () => scriptedCaller({ parent: caller }));
+  for (const child of children) await bench.gateway.joinRun(child, run.id);
+  await untilDone(bench.time, 0, () => run.sessions.size === 121);
+  await bench.gateway.revoke(bench.revocation(sessionOf(run)));
+  const told = story(run);
+  assert.equal(told.filter((one) => one === "session_ended operator_revoked").length, 121);
+  assert.equal(told.at(-1), "run_ended operator_revoked");
+});
