@@ -230,6 +230,27 @@ describe("a decision made ahead", compiler, () => {
     await home.must(["grant", "remove", "wrapped"]);
   });
 
+  test("begins a run that another process may join, once a person says so", async () => {
+    const words = ["grant", "add", "wrapped", "--caller", `command:${agent}`, "--actions", "demo.thing.get"];
+    await home.must([...words, ...until]);
+    const command = ["sh", "-c", 'echo "$GW_RUN"; exec sleep 600'];
+    const run = [GW, "--home", home.folder, "run", "--actions", "demo.thing.get", "--", ...command];
+    const wrapper = start(run, { env: home.environment() });
+    try {
+      await untilTrue("the run", () => wrapper.out().includes("\n"));
+      assert.ok(await unasked());
+      const joining = home.start(["call", "demo.thing.get", "id=50", "--run", wrapper.out().trim()]);
+      const [asked] = await home.approvals();
+      assert.equal(asked?.["mode"], "join");
+      await home.approve(idOf(asked, "approval_id"));
+      const { code, err } = await joining.exited;
+      assert.equal(code, 0, err);
+    } finally {
+      await wrapper.end();
+      await home.must(["grant", "remove", "wrapped"]);
+    }
+  });
+
   test("covers that very image and no interpreter", async () => {
     await home.must(["grant", "add", "image", "--caller", `image:${agent}`, "--actions", "demo.thing.*", ...until]);
     const twin = join(makeFolder(), "agent");

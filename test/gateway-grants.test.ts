@@ -126,6 +126,31 @@ test("the budget of a run is the grant's where that is less", async () => {
   await assert.rejects(get(run.id), denies("attempts_exhausted"));
 });
 
+test("another process may join a run that a grant let begin, also while that is being written, and a person is asked", async () => {
+  bench.grants.push(grantOf());
+  const run = await bench.openRun(caller, ["acme.thing.get"], LIMITS);
+  const other = scriptedCaller();
+  await bench.gateway.joinRun(other, run.id);
+  const third = scriptedCaller();
+  await assert.rejects(bench.gateway.joinRun(third, run.id), denies("approvals_full"));
+  const { card, mode } = await bench.approve();
+  assert.deepEqual([mode, card?.run.run_id], ["join", run.id]);
+  const input = { owner: "acme", id: "1" };
+  const { done } = bench.gateway.startCall(other, run.id, { action: "acme.thing.get", input });
+  assert.equal((await done).outcome, "success");
+  await bench.gateway.joinRun(third, run.id);
+  assert.equal((await bench.waiting()).callerKey, third.key);
+});
+
+test("a run whose caller is gone before its grant lets it begin is over", async () => {
+  bench.grants.push(grantOf());
+  const opening = bench.openRun(caller, ["acme.thing.get"], LIMITS);
+  caller.become({ kind: "gone" });
+  const run = await opening;
+  await run.admission?.session.catch(() => undefined);
+  assert.deepEqual([run.state, run.endReason, run.admission], ["ended", "caller_gone", null]);
+});
+
 test("a removed or changed grant stops sessions that stand on it at once", async () => {
   for (const next of [[], [grantOf({ callsPerDay: 99 })]]) {
     caller = scriptedCaller();

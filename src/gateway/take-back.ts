@@ -21,7 +21,8 @@ export async function takeBackCall(core: RunNeeds, caller: LiveCaller, call: Cal
 function askWithout(core: RunNeeds, caller: LiveCaller, call: Call): boolean {
   const run = core.book.run(call.runId);
   const admission = run?.admission ?? null;
-  if (run === undefined || admission?.decision === undefined || admission.approvalId !== call.approvalId) return false;
+  if (run === undefined || admission?.decision === undefined || admission.approvalId === null) return false;
+  if (admission.approvalId !== call.approvalId) return false;
   if (!core.book.waitingCalls(run.id).some((other) => other !== call && other.wanted)) return false;
   const question = writeQuestion(core, { mode: "session", run, caller, scope: run.asked, call: null });
   const ask = core.desk.supersede(admission.approvalId, question);

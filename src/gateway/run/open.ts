@@ -174,7 +174,8 @@ export async function joinRun(core: RunNeeds, caller: LiveCaller, id: RunId | un
     void joinAsDescendant(core, run, run.kin, caller);
     return run;
   }
-  if (run.admission !== null) throw new Denied("approvals_full", "Another process is being asked about for this run.");
+  if (run.admission !== null && run.admission.approvalId !== null)
+    throw new Denied("approvals_full", "Another process is being asked about for this run.");
   run.admission = requestSession(core, run, caller, "join", null);
   return run;
 }

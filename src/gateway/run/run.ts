@@ -75,7 +75,8 @@ export interface Tally {
 }
 
 export interface Admission {
-  readonly approvalId: ApprovalId;
+  /** Null where a grant decided it ahead, and nobody is asked. */
+  readonly approvalId: ApprovalId | null;
   readonly callerKey: string;
   readonly session: Promise<Session>;
   /** A call's own question already stands on the same card. */

@@ -34,9 +34,7 @@ export function requestSession(
 ): Admission {
   const grant = mode === "session" ? findGrant(core, run.asked, caller, run.kin !== null) : null;
   if (grant !== null && !needsPerson(core, run.asked.actions)) {
-    const session = startUnderGrant(core, run, caller, grant);
-    session.catch(() => undefined);
-    return { approvalId: "" as ApprovalId, callerKey: caller.key, session };
+    return admissionOf(core, run, caller, null, startUnderGrant(core, run, caller, grant));
   }
   if (mode === "join") requireVolume(core, caller);
   // The question outlives the connection that it came over, and goes with the process that asked.
@@ -47,7 +45,8 @@ export function requestSession(
   try {
     const ask = core.desk.ask(writeQuestion(core, { mode, run, caller: asker, scope: run.asked, call }));
     asker.onExit(() => void takeBack(core, run, asker.key).catch(() => undefined));
-    const admission = admissionOf(core, run, asker, ask);
+    const starting = ask.answer.then((decision) => grantSession(core, run, asker, decision));
+    const admission = admissionOf(core, run, asker, ask.approvalId, starting);
     admission.session.then(letGo, letGo);
     return call === null ? admission : { ...admission, merged: true, decision: ask.answer };
   } catch (error) {
@@ -74,6 +73,7 @@ export function mergeIntoAdmission(
 ): Promise<Verified<DecisionStatement>> | null {
   const { admission } = run;
   if (admission === null || admission.callerKey !== caller.key || admission.merged === true) return null;
+  if (admission.approvalId === null) return null;
   if (!core.volume.asks(payerOf(caller.uid))) return null;
   const question = writeQuestion(core, { mode: "session", run, caller, scope: run.asked, call });
   const ask = core.desk.supersede(admission.approvalId, question);
@@ -82,23 +82,31 @@ export function mergeIntoAdmission(
   return ask.answer;
 }
 
+/** Open until the session began or came to nothing; a run that has no other session is over then. */
 function admissionOf(
   core: RunNeeds,
   run: Run,
   caller: LiveCaller,
-  ask: { readonly approvalId: ApprovalId; readonly answer: Promise<Verified<DecisionStatement>> },
+  approvalId: ApprovalId | null,
+  starting: Promise<Session>,
 ): Admission {
-  const session = ask.answer.then(
-    (decision) => grantSession(core, run, caller, decision),
+  const close = (): void => {
+    if (run.admission?.session === session) run.admission = null;
+  };
+  const session = starting.then(
+    (started) => {
+      close();
+      return started;
+    },
     async (refused: unknown) => {
-      run.admission = null;
+      close();
       if (refused instanceof Denied) run.refusal = { code: refused.code, message: refused.message };
       if (run.sessions.size === 0) await endRun(core, run, refused instanceof Denied ? refused.code : "refused");
       throw refused;
     },
   );
   session.catch(() => undefined);
-  return { approvalId: ask.approvalId, callerKey: caller.key, session };
+  return { approvalId, callerKey: caller.key, session };
 }
 
 async function grantSession(
@@ -131,7 +139,6 @@ async function startUnderGrant(core: RunNeeds, run: Run, caller: LiveCaller, gra
   requireLiveCaller(caller);
   run.budget = narrowBudget(run.budget, grant.limits);
   run.state = "open";
-  run.admission = null;
   return startSession(core, run, caller, {
     scope: run.asked,
     approvalId: null,

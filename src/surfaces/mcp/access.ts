@@ -41,7 +41,7 @@ export function createAccessDesk(gateway: Gateway, caller: LiveCaller, door: Run
     // A person decides about the session first; whoever asked waits for both no longer than for one.
     const opened = Promise.resolve(pending).then(() => gateway.requestAccess(caller, run.id, request));
     const made: Request = {
-      id: admission === null || admission.approvalId === "" ? null : admission.approvalId,
+      id: admission?.approvalId ?? null,
       answer: opened.then(({ answer }) => answer),
     };
     made.answer.catch(() => undefined);
