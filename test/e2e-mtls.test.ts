@@ -165,12 +165,15 @@ actions:
 
   test("what would not work is refused", async () => {
     const old = makeClientCertificate("gw old client", -60_000);
+    const weak = makeClientCertificate("gw weak authority", DAY_MS, 1_024);
     const add = ["credential", "add", "wrong", "--kind", "mtls", "--origin", "https://api.acme.example"];
     for (const [command, input, words] of [
       [add, own.certificate + next.key, /not the key of the first certificate/],
       [add, own.certificate, /private key cannot be read/],
       [add, own.key, /1 to 8 certificates/],
       [add, old.certificate + old.key, /The certificate ended at/],
+      [add, own.certificate + weak.certificate + own.key, /the key of an authority in the chain is too short/],
+      [["credential", "rotate", "cert"], own.certificate + weak.certificate + own.key, /No connection can be made/],
       [[...add.slice(0, 4), "bearer", ...add.slice(5), "--with-certificate", "token"], SECRET, /of kind mtls/],
       [["credential", "remove", "cert"], "", /remove that one first/],
       [["credential", "rotate", "oauth"], "", /none to rotate: gw credential rotate cert/],

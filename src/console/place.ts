@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { createSecureContext } from "node:tls";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
+import { sayOpenssl } from "../kernel/openssl.ts";
 import type { ConsoleOptions } from "../surfaces/cli/options.ts";
 import { readGivenFile } from "../surfaces/cli/read-given-file.ts";
 import { readPrivateFile } from "../vault/files/private-file.ts";
@@ -44,8 +45,7 @@ function readTls(certFile: string, keyFile: string): { readonly cert: Buffer; re
   try {
     createSecureContext({ cert, key });
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw unfit(`--tls-cert and --tls-key are no certificate and its key, in PEM: ${why}`);
+    throw unfit(`--tls-cert and --tls-key are no certificate and its key, in PEM: ${sayOpenssl(error)}`);
   }
   return { cert, key };
 }

@@ -83,7 +83,7 @@ function withCertificate(loan: HttpLoan, { label, certificate }: CredentialEntry
   if (certificate === null) return refuseEntry(label);
   return {
     ...loan,
-    certificate: certificateLoan(certificate, key),
+    certificate: certificateLoan(label, certificate, key),
     secrets: [...loan.secrets, key],
     release() {
       loan.release();

@@ -28,6 +28,7 @@ export interface LentField {
 
 /** What a client shows of itself while a connection is made. Connections of one `id` are interchangeable. */
 export interface ClientCertificate {
+  readonly label: string;
   readonly id: string;
   readonly certificate: string;
   readonly key: Secret;

@@ -17,13 +17,20 @@ import {
 export function makeClientCertificate(
   name: string,
   lifeMs: number,
+  rsaBits: number | null = null,
 ): { readonly certificate: string; readonly key: string } {
-  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const { privateKey, publicKey } =
+    rsaBits === null
+      ? generateKeyPairSync("ec", { namedCurve: "P-256" })
+      : generateKeyPairSync("rsa", { modulusLength: rsaBits });
   const now = Date.now();
   const subject = sequence(set(sequence(oid("2.5.4.3"), utf8(name))));
   const serial = randomBytes(16);
   serial.writeUInt8((serial.readUInt8(0) & 0x3f) | 0x40, 0);
-  const algorithm = sequence(oid("1.2.840.10045.4.3.2"));
+  const algorithm =
+    rsaBits === null
+      ? sequence(oid("1.2.840.10045.4.3.2"))
+      : sequence(oid("1.2.840.113549.1.1.11"), der(0x05, Buffer.alloc(0)));
   const body = sequence(
     explicit(0, integer(2)),
     integer(serial),

@@ -1,5 +1,7 @@
 import { createHash, type KeyObject, X509Certificate } from "node:crypto";
+import { createSecureContext } from "node:tls";
 import { Denied } from "../../kernel/failure.ts";
+import { sayOpenssl } from "../../kernel/openssl.ts";
 import { Secret } from "../../kernel/secret.ts";
 import { CERTIFICATE_BYTES } from "../extras.ts";
 import type { ClientCertificate } from "../lent.ts";
@@ -31,6 +33,7 @@ export function readClientCertificate(
     if (!leaf.checkPrivateKey(key)) invalid("The private key is not the key of the first certificate.");
     if (leaf.validToDate.getTime() <= wallMs) invalid(`The certificate ended at ${leaf.validToDate.toISOString()}.`);
     const pem = key.export({ type: "pkcs8", format: "pem" });
+    requireUsable(chain.join(""), pem);
     return { secret: Secret.take(Buffer.from(pem)), certificate: chain.join("") };
   });
 }
@@ -41,8 +44,8 @@ export function endOfCertificate(certificate: string): string {
 }
 
 /** Takes ownership of the key. */
-export function certificateLoan(certificate: string, key: Secret): ClientCertificate {
-  return { certificate, key, id: createHash("sha256").update(certificate).digest("base64url") };
+export function certificateLoan(label: string, certificate: string, key: Secret): ClientCertificate {
+  return { label, certificate, key, id: createHash("sha256").update(certificate).digest("base64url") };
 }
 
 function requireStrong(key: KeyObject): KeyObject {
@@ -50,6 +53,15 @@ function requireStrong(key: KeyObject): KeyObject {
   if (type === "rsa" && (details?.modulusLength ?? 0) >= RSA_BITS_MIN) return key;
   if (type === "ed25519" || CURVES.includes(details?.namedCurve ?? "")) return key;
   return invalid(`The key is RSA of ${RSA_BITS_MIN} bits or more, P-256, P-384, P-521 or Ed25519.`);
+}
+
+/** Asked of what makes the connections: it does not take all that it can read. */
+function requireUsable(cert: string, key: string | Buffer): void {
+  try {
+    createSecureContext({ cert, key });
+  } catch (cause) {
+    invalid(`No connection can be made with this certificate: ${sayOpenssl(cause)}.`);
+  }
 }
 
 function readCertificate(pem: string): X509Certificate {

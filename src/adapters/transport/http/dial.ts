@@ -11,6 +11,7 @@ import {
 } from "node:tls";
 import type { LentCredential } from "../../../gateway/ports.ts";
 import { defaults } from "../../../kernel/defaults.ts";
+import { sayOpenssl } from "../../../kernel/openssl.ts";
 import type { Stop } from "./stop.ts";
 import type { Target } from "./target.ts";
 
@@ -102,13 +103,22 @@ interface Authority {
   readonly ca: string | null;
 }
 
+/** A certificate that no connection can be made with, and why. */
+interface Unusable {
+  readonly unusable: string;
+}
+
 /** The same authority, and who we are. Not kept: it holds a private key, for the one connection that is made with it. */
 export function showing(
   { ca }: Authority,
-  { certificate, key }: NonNullable<LentCredential["certificate"]>,
-): SecureContext {
+  { label, certificate, key }: NonNullable<LentCredential["certificate"]>,
+): SecureContext | Unusable {
   const own = key.use((bytes) => ({ cert: certificate, key: bytes.toString("latin1") }));
-  return createSecureContext({ minVersion: MIN_VERSION, ...(ca === null ? {} : { ca }), ...own });
+  try {
+    return createSecureContext({ minVersion: MIN_VERSION, ...(ca === null ? {} : { ca }), ...own });
+  } catch (cause) {
+    return { unusable: `no connection can be made with the certificate ${label}: ${sayOpenssl(cause)}` };
+  }
 }
 
 /** Keeps one TLS context per private authority: making one reads and parses every certificate. */

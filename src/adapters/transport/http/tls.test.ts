@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { TlsOptions } from "node:tls";
-import { rehearse, TOKEN } from "./testing/rehearse.ts";
+import { Secret } from "../../../kernel/secret.ts";
+import { lend, rehearse, TOKEN } from "./testing/rehearse.ts";
 import { response, type ScriptedServer, startScriptedServer } from "./testing/scripted-server.ts";
 
 const HOST = "api.acme.example";
@@ -199,6 +200,35 @@ describe("TLS", { skip: ready ? false : "openssl is not installed: no certificat
       assert.deepEqual([seen.reason, seen.connected], ["tls_failed", false], JSON.stringify(ca));
     }
     assert.equal(server.accepted.length, 0);
+  });
+
+  test("a client certificate that no connection can be made with is refused by its label, and holds no connection's place", async () => {
+    const weak = ["req", "-x509", "-newkey", "rsa:1024", "-nodes", "-keyout", "weak.key", "-subj", "/CN=weak"];
+    assert.ok(openssl(...weak, "-days", "2", "-out", "weak.pem"));
+    await using server = await serve("good");
+    using transport = rehearse({ resolve, connections: 1, connectionsPerOrigin: 1 });
+    const shown = (certificate: string, key: string) =>
+      transport.send({
+        ...{ url: url(server), ca: read("ca.pem") },
+        credential: {
+          ...lend(TOKEN),
+          certificate: { label: "client", id: certificate, certificate, key: Secret.fromText(key) },
+        },
+      });
+    for (const [certificate, key, why] of [
+      [read("good.pem"), read("other.key"), "the private key is not the key of the first certificate"],
+      [read("good.pem") + read("weak.pem"), read("ca.key"), "the key of an authority in the chain is too short"],
+      [read("weak.pem"), read("weak.key"), "the key of the certificate is too short"],
+      ["no certificate", read("ca.key"), "there is no certificate in PEM"],
+      [read("good.pem"), "no key", "the private key cannot be read"],
+    ] as const) {
+      const seen = await shown(certificate, key);
+      assert.ok(seen.kind === "never_sent", why);
+      const detail = `no connection can be made with the certificate client: ${why}`;
+      assert.deepEqual([seen.reason, seen.detail, seen.connected], ["credential_refused", detail, false]);
+    }
+    assert.equal(server.accepted.length, 0);
+    assert.equal((await shown(read("good.pem"), read("ca.key"))).kind, "answered");
   });
 
   test("a response that is cut off inside TLS is silent", async () => {

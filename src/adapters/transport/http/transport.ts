@@ -3,7 +3,6 @@
  * ready before the credential is taken from its Secret. It never throws, never follows a redirect and never sends twice;
  * what it returns says what is proven about the request. docs/http-transport.md tells what each observation means.
  */
-import type { SecureContext } from "node:tls";
 import type { NeverSent, TransportObservation } from "../../../conventions/outcome/observation.ts";
 import type { HttpSend, HttpTransport, LentCredential, SendLimits } from "../../../gateway/ports.ts";
 import { defaults } from "../../../kernel/defaults.ts";
@@ -85,8 +84,8 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
       // An idle connection is taken without waiting a turn.
       const lease = leased instanceof Promise ? await leased : leased;
       if (lease.kind === "stopped") return neverSent(lease.cause, "while waiting for a connection");
-      state.connected = true;
       const opened = lease.kind === "idle" ? lease : await open(route, stop);
+      state.connected ||= opened.kind !== "failed" || opened.reason !== "credential_refused";
       if (opened.kind === "failed") {
         pool.forfeit(lease.group);
         return neverSent(opened.reason, opened.detail);
@@ -146,6 +145,8 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
   async function open(route: Route, stop: Stop): Promise<Opened> {
     let failure: Opened = { kind: "failed", reason: "connect_refused", detail: "no address" };
     const context = route.context();
+    if (context !== null && "unusable" in context)
+      return { kind: "failed", reason: "credential_refused", detail: context.unusable };
     for (const address of route.addresses) {
       const dialled = await dial(route.target, address, context, settings.connectMs, stop);
       if (dialled.kind === "connected") {
@@ -177,13 +178,13 @@ interface Route {
   readonly addresses: readonly string[];
   readonly idleMs: number;
   /** Made for the connection that is opened with it, where it holds a key; null without TLS. */
-  readonly context: () => SecureContext | null;
+  readonly context: () => ReturnType<typeof showing> | null;
   readonly key: string;
 }
 
 type Opened =
   | { readonly kind: "opened"; readonly connection: Connection }
-  | { readonly kind: "failed"; readonly reason: DialFailure; readonly detail: string };
+  | { readonly kind: "failed"; readonly reason: DialFailure | "credential_refused"; readonly detail: string };
 
 interface SendState {
   readonly stop: Stop;
