@@ -10,7 +10,7 @@ import type { JsonObject } from "../../kernel/json.ts";
 export interface SpooledBody {
   readonly byteLength: number;
   readonly digest: string;
-  /** All of it, from its beginning. Throws once it was let go. */
+  /** All of it, from its beginning. It fails once it was let go. */
   read(): Readable;
 }
 

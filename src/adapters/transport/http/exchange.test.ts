@@ -1,10 +1,15 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { createAnswerRoom } from "../../../gateway/answer-room.ts";
 import { defaults } from "../../../kernel/defaults.ts";
+import { createSpool } from "../../store/spool.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type ExchangeRequest, exchange } from "./exchange.ts";
 import { Stop } from "./stop.ts";
@@ -59,6 +64,56 @@ test("a call that is over is not given to the connection at all", async () => {
   over.abort();
   assert.deepEqual(await exchange(connection, get("/"), over.stop), { kind: "not_written", cause: "aborted" });
   assert.equal(server.bytesReceived(), 0);
+});
+
+test("an upload that is let go, or called off, before its first byte is not written; after that it is silent", async () => {
+  await using server = await startScriptedServer({ onRequest: (socket) => socket.write(OK) });
+  const folder = mkdtempSync(join(tmpdir(), "gw-exchange-"));
+  try {
+    const spool = createSpool(join(folder, "spool"), { low: () => false });
+    for (const reused of [false, true]) {
+      using connection = await openTo(server);
+      if (reused) {
+        using before = stoppable();
+        assert.equal((await exchange(connection, get("/before"), before.stop)).kind, "answered");
+      }
+      using early = stoppable();
+      const file = spool.open(1_000);
+      await file.write(Buffer.alloc(1_000));
+      const put = { ...get("/upload"), method: "PUT", body: file.body("sha256:0") };
+      file.close();
+      assert.deepEqual(await exchange(connection, put, early.stop), { kind: "not_written", cause: "aborted" });
+    }
+    const received = server.bytesReceived();
+    using slow = await openTo(server);
+    using called = stoppable();
+    const closed = new Promise((resolve) => slow.socket.once("close", resolve));
+    const reading = Promise.withResolvers<void>();
+    const slowly = (read: () => void, first: Buffer | null) => {
+      const stream = new Readable({ read });
+      if (first !== null) stream.push(first);
+      return { ...get("/upload"), method: "PUT", body: { byteLength: 10, digest: "sha256:0", read: () => stream } };
+    };
+    const pending = exchange(slow, slowly(reading.resolve, null), called.stop);
+    await reading.promise;
+    called.abort();
+    assert.deepEqual(await pending, { kind: "not_written", cause: "aborted" });
+    await closed;
+    assert.deepEqual([server.bytesReceived(), server.requests.length], [received, 1]);
+
+    using begun = await openTo(server);
+    using late = stoppable();
+    const half = exchange(
+      begun,
+      slowly(() => undefined, Buffer.alloc(5)),
+      late.stop,
+    );
+    while (server.bytesReceived() === received) await setImmediate();
+    late.abort();
+    assert.equal((await half).kind, "silent");
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test("a connection whose socket is gone does not open another", async () => {

@@ -10,7 +10,7 @@ import type { PassOn } from "./pass-on.ts";
 import { type ParsedFields, type ResponseHead, readResponseHead } from "./response-headers.ts";
 import type { Stop, StopCause } from "./stop.ts";
 
-/** What one connection made of one request. `not_written` is proof: the first byte was never handed to the socket. */
+/** What one connection made of one request. `not_written` is proof: not one byte was handed to the socket. */
 export type Exchanged =
   | { readonly kind: "not_written"; readonly cause: StopCause | null }
   | {
@@ -45,7 +45,7 @@ export function exchange(connection: Connection, request: ExchangeRequest, stop:
     const reader = new AnswerReader(request, connection.socket, stop, resolve);
     const { method, path, headers, body } = request;
     // `idempotent: false` and one client per socket: undici has neither reason nor means to send anything twice.
-    const written = body !== null && isSpooled(body) ? fromFile(body, headers) : { headers, body };
+    const written = body !== null && isSpooled(body) ? fromFile(body, headers, reader) : { headers, body };
     connection.client.dispatch({ method, path, ...written, idempotent: false, blocking: true }, reader);
   });
 }
@@ -54,8 +54,10 @@ export function exchange(connection: Connection, request: ExchangeRequest, stop:
 function fromFile(
   body: SpooledBody,
   headers: readonly string[],
+  reader: AnswerReader,
 ): { readonly headers: string[]; readonly body: Readable } {
-  return { headers: [...headers, "content-length", String(body.byteLength)], body: body.read() };
+  const file = body.read().once("error", () => reader.bodyFailed());
+  return { headers: [...headers, "content-length", String(body.byteLength)], body: file };
 }
 
 /** A few are normal (103 Early Hints); a stream of them is somebody holding the connection. */
@@ -78,6 +80,8 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   #passes = false;
   #controller: Dispatcher.DispatchController | null = null;
   #settled = false;
+  readonly #writtenBefore: number;
+  #bodyFailed = false;
   #informational = 0;
   #status = 0;
   #head: ResponseHead | null = null;
@@ -90,6 +94,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
 
   constructor(request: ExchangeRequest, socket: Socket, stop: Stop, resolve: (exchanged: Exchanged) => void) {
     this.#socket = socket;
+    this.#writtenBefore = socket.bytesWritten;
     this.#method = request.method;
     this.#responseBytes = request.responseBytes;
     this.#answerHeader = request.answerHeader;
@@ -101,7 +106,15 @@ class AnswerReader implements Dispatcher.DispatchHandler {
     stop.onStop = (cause) => this.#stopped(cause);
   }
 
-  /** undici calls this in the same turn as, and directly before, its first write: the line between sent and not sent. */
+  /** What was to be sent could not be read, or was let go. */
+  bodyFailed(): void {
+    this.#bodyFailed = true;
+  }
+
+  /**
+   * undici calls this directly before its first write, in the same turn where it has the whole body. Where the body is a file it
+   * writes with the first piece of it, so that the socket is asked too: what it was given and has not sent yet counts.
+   */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (this.#settled) controller.abort(new Error("stopped before the first byte"));
     else this.#controller = controller;
@@ -178,7 +191,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: NodeJS.ErrnoException): void {
-    if (this.#controller === null) this.#settle({ kind: "not_written", cause: null });
+    if (this.#isUnwritten()) this.#settle({ kind: "not_written", cause: this.#bodyFailed ? "aborted" : null });
     else this.#settle({ kind: "silent", ...silenceOf(error, this.#socket.readableEnded) });
   }
 
@@ -215,9 +228,15 @@ class AnswerReader implements Dispatcher.DispatchHandler {
     }
   }
 
+  #isUnwritten(): boolean {
+    return this.#controller === null || this.#socket.bytesWritten === this.#writtenBefore;
+  }
+
   #stopped(cause: StopCause): void {
-    if (this.#controller === null) this.#settle({ kind: "not_written", cause });
-    else {
+    if (this.#isUnwritten()) {
+      this.#settle({ kind: "not_written", cause });
+      this.#controller?.abort(new Error("stopped before the first byte"));
+    } else {
       const begun = this.#waits ? "no_room_for_response" : "response_not_finished";
       const detail = this.#head === null ? "no_response" : begun;
       this.#refuse(cause === "deadline" ? "timeout" : "aborted", detail);
