@@ -7,6 +7,7 @@ import { CompactSign } from "jose";
 import { asUser, codeOf, type Gateway, Home, type Members, makeFolder, openPlane, type Plane } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 import { idIn } from "./support/reply.ts";
+import { demoTicketPack } from "./support/ticket-stand.ts";
 
 describe("a configured ticket issuer, from its key to the log, with the real programs", asUser, () => {
   const folder = makeFolder();
@@ -24,21 +25,7 @@ describe("a configured ticket issuer, from its key to the log, with the real pro
     provider = await startProvider();
     home = await new Home(folder).init();
     await home.addCredential("demo-token", provider.origin);
-    await home.trustPack(
-      "demo",
-      `format: gw.pack/v1
-pack: demo
-provider: { origin: "${provider.origin}", credential: demo-token, auth: { scheme: bearer }, network: private }
-actions:
-  role.apply:
-    effect: write
-    needs: { ticket: true }
-    request: { method: POST, path: "/v1/projects/{project_id}/roles", body: application/json }
-    input:
-      project_id: { in: path, type: string }
-      role: { in: body, type: string }
-`,
-    );
+    await home.trustPack("demo", demoTicketPack(provider.origin));
     gateway = await home.up();
     agent = openPlane(home.agentSocket);
     const opened = await agent.ask("POST", "/v1/runs", { purpose: "roles", actions: ["demo.role.apply"] });

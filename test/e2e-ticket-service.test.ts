@@ -3,6 +3,7 @@ import { after, before, describe, test } from "node:test";
 import { asUser, codeOf, type Gateway, Home, type Members, makeFolder, openPlane, type Plane } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 import { idIn } from "./support/reply.ts";
+import { demoTicketPack } from "./support/ticket-stand.ts";
 
 describe("a ticket service of its own, asked by the real gateway over real sockets", asUser, () => {
   let home: Home;
@@ -27,21 +28,7 @@ describe("a ticket service of its own, asked by the real gateway over real socke
     home = await new Home(makeFolder()).init();
     await home.addCredential("demo-token", provider.origin);
     await home.addCredential("tracker-token", tracker.origin);
-    await home.trustPack(
-      "demo",
-      `format: gw.pack/v1
-pack: demo
-provider: { origin: "${provider.origin}", credential: demo-token, auth: { scheme: bearer }, network: private }
-actions:
-  role.apply:
-    effect: write
-    needs: { ticket: true }
-    request: { method: POST, path: "/v1/projects/{project_id}/roles", body: application/json }
-    input:
-      project_id: { in: path, type: string }
-      role: { in: body, type: string }
-`,
-    );
+    await home.trustPack("demo", demoTicketPack(provider.origin));
     await home.trustPack(
       "tracker",
       `format: gw.pack/v1

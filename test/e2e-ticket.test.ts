@@ -13,6 +13,7 @@ import {
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 import { idIn, idOf } from "./support/reply.ts";
+import { demoTicketPack } from "./support/ticket-stand.ts";
 
 describe("a ticket from assignment to the log, with the real programs", asUser, () => {
   let home: Home;
@@ -27,21 +28,7 @@ describe("a ticket from assignment to the log, with the real programs", asUser, 
     target = `${provider.origin}/v1/projects/p1/roles`;
     home = await new Home(makeFolder()).init();
     await home.addCredential("demo-token", provider.origin);
-    await home.trustPack(
-      "demo",
-      `format: gw.pack/v1
-pack: demo
-provider: { origin: "${provider.origin}", credential: demo-token, auth: { scheme: bearer }, network: private }
-actions:
-  role.apply:
-    effect: write
-    needs: { ticket: true }
-    request: { method: POST, path: "/v1/projects/{project_id}/roles", body: application/json }
-    input:
-      project_id: { in: path, type: string }
-      role: { in: body, type: string }
-`,
-    );
+    await home.trustPack("demo", demoTicketPack(provider.origin));
     gateway = await home.up();
     agent = openPlane(home.agentSocket);
     const opened = await agent.ask("POST", "/v1/runs", { purpose: "roles", actions: ["demo.role.apply"] });

@@ -47,9 +47,7 @@ afterEach(async () => {
 });
 
 async function create(count = 1): Promise<readonly OperationId[]> {
-  const run = await bench.openRun(caller, ["acme.report.create"], { sideEffects: count, attempts: count });
-  await bench.approve();
-  await run.admission?.session;
+  const run = await bench.openApproved(caller, ["acme.report.create"], { sideEffects: count, attempts: count });
   const ids: OperationId[] = [];
   for (let index = 0; index < count; index++) {
     const { done } = bench.gateway.startCall(caller, run.id, {
@@ -141,6 +139,6 @@ test("a person's read is on their own authority in the log, and tries again what
   await bench.gateway.operations.reconcile(operation.id, "grace");
   assert.equal(operation.problem, null);
   assert.equal(operation.state, "succeeded");
-  const intents = bench.events().filter((event) => event.event_type === "intent_accepted");
+  const intents = bench.eventsOf("intent_accepted");
   assert.match(JSON.stringify(intents.at(-1)), /grace/);
 });

@@ -45,10 +45,7 @@ afterEach(async () => {
 });
 
 async function openApproved(limits: object): Promise<Run> {
-  const run = await bench.openRun(caller, ["acme.thing.get", "acme.thing.buy", "acme.report.create"], limits);
-  await bench.approve();
-  await run.admission?.session;
-  return run;
+  return bench.openApproved(caller, ["acme.thing.get", "acme.thing.buy", "acme.report.create"], limits);
 }
 
 async function call(run: Run, action: string, input: JsonObject): Promise<unknown> {

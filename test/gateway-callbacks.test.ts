@@ -4,7 +4,6 @@ import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
-import type { AuditEvent, EventOf } from "../src/audit/event.ts";
 import { learn, type Operation } from "../src/gateway/operation/operations.ts";
 import type { Run } from "../src/gateway/run/run.ts";
 import { defaults } from "../src/kernel/defaults.ts";
@@ -98,10 +97,7 @@ afterEach(async () => {
 });
 
 async function openApproved(limits = {}): Promise<Run> {
-  const opened = await bench.openRun(caller, ["acme.report.create", "acme.report.cancel"], limits);
-  await bench.approve();
-  await opened.admission?.session;
-  return opened;
+  return bench.openApproved(caller, ["acme.report.create", "acme.report.cancel"], limits);
 }
 
 async function create(): Promise<Operation> {
@@ -131,10 +127,8 @@ function tell(jobId: unknown, id = `evt_${++events}`, body = bodyOf(jobId)) {
   return post(`${door.url}/callbacks/acme`, body, standardHeaders(KEY, id, nowS(), body));
 }
 
-const ofType = <Type extends AuditEvent["event_type"]>(type: Type): readonly EventOf<Type>[] =>
-  bench.events().filter((event): event is EventOf<Type> => event.event_type === type);
-const effects = (): readonly string[] => ofType("callback_received").map(({ effect }) => effect);
-const refusals = (): readonly string[] => ofType("callback_refused").map(({ code }) => code);
+const effects = (): readonly string[] => bench.eventsOf("callback_received").map(({ effect }) => effect);
+const refusals = (): readonly string[] => bench.eventsOf("callback_refused").map(({ code }) => code);
 const polls = (): number => provider.received.filter(({ url }) => /^\/v1\/jobs\/[^/]+$/.test(url)).length;
 
 test("a verified callback makes the status be read at once, and the read moves the record", async () => {
@@ -148,7 +142,7 @@ test("a verified callback makes the status be read at once, and the read moves t
     operation.history.map(({ to }) => to),
     ["accepted", "observing", "result_collecting", "succeeded"],
   );
-  const [taken] = ofType("callback_received");
+  const [taken] = bench.eventsOf("callback_received");
   assert.deepEqual(
     [taken?.effect, taken?.operation_id, taken?.run_id, taken?.remote_job_id, taken?.pack],
     ["read_scheduled", operation.id, run.id, "job-1", "acme"],
@@ -213,7 +207,7 @@ test("a row of the memory that somebody changed is reported and not used", async
   file.close();
   assert.equal(Number(changed.changes), 1);
   await startGateway(undefined, time);
-  assert.equal(ofType("state_tampered").length, 1);
+  assert.equal(bench.eventsOf("state_tampered").length, 1);
 });
 
 test("a flood of callbacks about one job is one read now and then, and never uses up the schedule", async () => {
@@ -229,7 +223,8 @@ test("a flood of callbacks about one job is one read now and then, and never use
   assert.ok(polls() - before >= 2);
   assert.equal(operation.problem, null);
   assert.equal(operation.state, "observing");
-  const inLog = (): number => ofType("callbacks_counted").reduce((sum, { count }) => sum + count, effects().length);
+  const inLog = (): number =>
+    bench.eventsOf("callbacks_counted").reduce((sum, { count }) => sum + count, effects().length);
   // Each is in the log, one by one or counted.
   await untilDone(bench.time, 0, () => inLog() === 400);
   assert.ok(effects().length < 300, "and the log is not filled by them");
@@ -283,14 +278,14 @@ test("a callback never revives an expired run: the gateway reads as custodian, a
   const operation = await observed();
   caller.become({ kind: "gone" });
   await untilDone(bench.time, 0, () => run.state === "ended");
-  const sessions = ofType("session_started").length;
+  const sessions = bench.eventsOf("session_started").length;
   jobs.state = "succeeded";
   await tell("job-1");
   await untilDone(bench.time, 200, () => operation.state === "succeeded");
   assert.equal(operation.custodian, true);
   assert.equal(operation.history.at(-1)?.actor, "gateway");
   assert.equal(run.state, "ended");
-  assert.equal(ofType("session_started").length, sessions);
+  assert.equal(bench.eventsOf("session_started").length, sessions);
 });
 
 test("after the run, callbacks leave the custodian's own reads alone", async () => {
@@ -384,7 +379,7 @@ test("a callback is matched within its pack and its account alone", async () => 
   await tell("job-1");
   await untilDone(bench.time, 200, () => ours.hinted.reads === 1);
   assert.deepEqual([account.hinted.reads, pack.hinted.reads], [0, 0]);
-  const hits = ofType("callback_received").map(({ operation_id }) => operation_id);
+  const hits = bench.eventsOf("callback_received").map(({ operation_id }) => operation_id);
   assert.deepEqual(hits, [ours.id]);
 });
 
@@ -394,7 +389,9 @@ test("a callback about another caller's operation tells its sender what it tells
   const unknown = await tell("job-404");
   assert.deepEqual(told, unknown);
   const stranger = scriptedCaller();
-  assert.throws(() => bench.gateway.operation(stranger, ofType("callback_received")[0]?.operation_id as OperationId));
+  assert.throws(() =>
+    bench.gateway.operation(stranger, bench.eventsOf("callback_received")[0]?.operation_id as OperationId),
+  );
 });
 
 test("nothing of a callback reaches the agent or the log but digests and names", async () => {
@@ -406,7 +403,7 @@ test("nothing of a callback reaches the agent or the log but digests and names",
   assert.ok(!seen.includes("raw-body-secret-text"));
   const logged = JSON.stringify(bench.events());
   assert.ok(!logged.includes("raw-body-secret-text"));
-  assert.match(ofType("callback_received")[0]?.body_digest ?? "", /^sha256:[0-9a-f]{64}$/);
+  assert.match(bench.eventsOf("callback_received")[0]?.body_digest ?? "", /^sha256:[0-9a-f]{64}$/);
 });
 
 test("an unknown pack, a wrong signature, an old one and a locked gateway look the same", async () => {
@@ -434,7 +431,7 @@ test("an unknown pack, a wrong signature, an old one and a locked gateway look t
   const strangers = ["callback_pack_unknown", "callback_pack_unknown"];
   const forged = Array.from({ length: 3 }, () => "callback_signature_invalid");
   assert.deepEqual(refusals(), [...strangers, ...forged, "callback_too_old", "callback_too_old", "gateway_locked"]);
-  assert.equal(ofType("callback_refused")[0]?.pack, null, "what a stranger calls a pack is not written down");
+  assert.equal(bench.eventsOf("callback_refused")[0]?.pack, null, "what a stranger calls a pack is not written down");
   assert.deepEqual(effects(), []);
 });
 
@@ -443,7 +440,7 @@ test("a refusal names the event that told of it, so that the request is not told
   const strange = { pack: "nobody", peer: "127.0.0.1", correlationId: "evt_c", rawHeaders: [], body };
   await assert.rejects(bench.gateway.callbacks.receive(strange), (error) => {
     assert.ok(error instanceof Denied && error.code === "callback_refused");
-    assert.deepEqual(error.circumstance.recordedAs, { eventId: ofType("callback_refused")[0]?.event_id });
+    assert.deepEqual(error.circumstance.recordedAs, { eventId: bench.eventsOf("callback_refused")[0]?.event_id });
     return true;
   });
 });
@@ -527,7 +524,7 @@ test("a flood of forged callbacks becomes counted events, and its sender is slow
     ],
   );
   await bench.time.advance(2_000);
-  const counted = ofType("callbacks_counted");
+  const counted = bench.eventsOf("callbacks_counted");
   assert.equal(refusals().length, defaults.denialsBurst);
   assert.deepEqual(
     counted.map(({ pack, what, count }) => [pack, what, count]),

@@ -89,10 +89,7 @@ async function restart(change?: (pack: string) => string): Promise<void> {
 }
 
 async function openApproved(who: ScriptedCaller): Promise<Run> {
-  const opened = await bench.openRun(who, ACTIONS, { sideEffects: 60, attempts: 300 });
-  await bench.approve();
-  await opened.admission?.session;
-  return opened;
+  return bench.openApproved(who, ACTIONS, { sideEffects: 60, attempts: 300 });
 }
 
 async function settled<Result>(work: Promise<Result>): Promise<Result> {

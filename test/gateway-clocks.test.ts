@@ -41,9 +41,7 @@ beforeEach(async () => {
     answerJson(response, method === "POST" ? 201 : 200, { id: "7", role: "editor" });
   });
   bench = await start(manualTime());
-  run = await bench.openRun(caller, ACTIONS);
-  await bench.approve();
-  await run.admission?.session;
+  run = await bench.openApproved(caller, ACTIONS);
 });
 afterEach(async () => {
   await bench.close();

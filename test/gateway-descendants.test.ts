@@ -57,7 +57,7 @@ test("a descendant with an image that was shown acts without a card, under the w
   const child = scriptedCaller({ parent: scriptedCaller({ parent: wrapper }) });
   assert.equal((await call(child, run)).outcome, "success");
   assert.equal(bench.gateway.desk.list().length, 0);
-  const sessions = bench.events().filter(({ event_type }) => event_type === "session_started");
+  const sessions = bench.eventsOf("session_started");
   assert.equal(sessions.length, 2);
   const [first, second] = sessions as readonly { readonly approval_id?: string; readonly approved_by?: string }[];
   assert.equal(second?.approval_id, first?.approval_id);

@@ -60,9 +60,7 @@ function serve(pageOf: (cursor: string | null, request: Received, turn: number) 
 }
 
 async function list(action = "acme.thing.list", input = {}, limits = {}): Promise<CallResult> {
-  const run = await bench.openRun(caller, [action], limits);
-  await bench.approve();
-  await run.admission?.session;
+  const run = await bench.openApproved(caller, [action], limits);
   let done = false;
   const work = bench.gateway.startCall(caller, run.id, { action, input }).done.finally(() => {
     done = true;
@@ -198,9 +196,7 @@ test("a run whose time ends mid-walk gives the pages read so far", async () => {
 
 test("a budget that refuses the very first page is a plain denial", async () => {
   serve(counting(9));
-  const run = await bench.openRun(caller, ["acme.thing.list"], { attempts: 1 });
-  await bench.approve();
-  await run.admission?.session;
+  const run = await bench.openApproved(caller, ["acme.thing.list"], { attempts: 1 });
   const call = () => bench.gateway.startCall(caller, run.id, { action: "acme.thing.list", input: {} }).done;
   assert.equal((await call()).discovery?.stop_reason, "attempts_exhausted");
   await assert.rejects(call(), denies("attempts_exhausted"));
@@ -231,9 +227,7 @@ test("a cursor that fits no request ends the list", async () => {
 });
 
 test("a caller that is no longer the one who was approved gets nothing more", async () => {
-  const run = await bench.openRun(caller, ["acme.thing.list"]);
-  await bench.approve();
-  await run.admission?.session;
+  const run = await bench.openApproved(caller, ["acme.thing.list"]);
   serve((cursor) => {
     if (cursor !== null) caller.become({ kind: "traced", tracer: 4 });
     return counting(1e9)(cursor);
@@ -256,9 +250,7 @@ test("a card about a list says how much of it may be read", async () => {
 
 test("a partial list goes on under a handle of ours, within the definition's page size and ceilings", async () => {
   serve(counting(11));
-  const run = await bench.openRun(caller, ["acme.thing.list", "acme.event.list"]);
-  await bench.approve();
-  await run.admission?.session;
+  const run = await bench.openApproved(caller, ["acme.thing.list", "acme.event.list"]);
   const read = (more: object, who = caller, action = "acme.thing.list", input = {}) =>
     bench.gateway.startCall(who, run.id, { action, input, list: more }).done;
   const first = await read({ max_pages: 2 });

@@ -40,9 +40,7 @@ beforeEach(async () => {
   bench = await startBench(consequentialPack(provider.origin), { hub });
   bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
   caller = scriptedCaller();
-  run = await bench.openRun(caller, [READ.action, POST.action], { sideEffects: 40, attempts: 200 });
-  await bench.approve();
-  await run.admission?.session;
+  run = await bench.openApproved(caller, [READ.action, POST.action], { sideEffects: 40, attempts: 200 });
 });
 afterEach(async () => {
   await bench.close();

@@ -218,7 +218,7 @@ test("a call that another grant covers passes by that one, and asks again once i
   bench.grants.push(grantOf(), other);
   const run = await bench.openRun(caller, ["acme.thing.get"]);
   assert.equal((await get(run.id, "other")).outcome, "success");
-  const intents = bench.events().filter((event) => event.event_type === "intent_accepted");
+  const intents = bench.eventsOf("intent_accepted");
   assert.deepEqual(
     intents.map(({ authorization }) => authorization),
     ["grant:other"],

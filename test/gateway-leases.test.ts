@@ -84,10 +84,7 @@ async function kill(bench: Bench): Promise<void> {
 
 async function openRun(bench: Bench, spendCents = 0): Promise<Run> {
   const actions = ["acme.report.create", "acme.report.cancel", "acme.thing.get"];
-  const run = await bench.openRun(caller, actions, { spendCents });
-  await bench.approve();
-  await run.admission?.session;
-  return run;
+  return bench.openApproved(caller, actions, { spendCents });
 }
 
 async function create(bench: Bench, run: Run): Promise<Operation> {

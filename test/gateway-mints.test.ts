@@ -37,9 +37,7 @@ afterEach(async () => {
 });
 
 async function create(): Promise<CallResult> {
-  const run = await bench.openRun(caller, ["acme.token.create"]);
-  await bench.approve();
-  await run.admission?.session;
+  const run = await bench.openApproved(caller, ["acme.token.create"]);
   return bench.gateway.startCall(caller, run.id, { action: "acme.token.create", input: { name: "ci" } }).done;
 }
 

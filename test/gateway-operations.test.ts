@@ -113,10 +113,7 @@ async function restart(): Promise<void> {
 }
 
 async function openApproved(limits = {}): Promise<Run> {
-  const opened = await bench.openRun(caller, ACTIONS, limits);
-  await bench.approve();
-  await opened.admission?.session;
-  return opened;
+  return bench.openApproved(caller, ACTIONS, limits);
 }
 
 function call(action: string, input: JsonObject): Promise<CallResult> {
@@ -161,7 +158,7 @@ test("a job is tracked from its creation to its result, and 202 is not completio
   assert.deepEqual(path(operation), ["accepted", "observing", "result_collecting", "succeeded"]);
   assert.deepEqual({ ...(operation.result as JsonObject) }, { rows: 42 });
   assert.equal(operation.nextPoll, null);
-  const transitions = bench.events().filter((event) => event.event_type === "operation_transition");
+  const transitions = bench.eventsOf("operation_transition");
   assert.deepEqual(
     transitions.map((event) => event.event_type === "operation_transition" && event.to),
     ["create_pending", "accepted", "observing", "result_collecting", "succeeded"],
@@ -410,9 +407,7 @@ test("a cancel that is proven not to have left stays requested, and the job is s
 
 test("cancelling is a side effect that the scope must have", async () => {
   caller = scriptedCaller();
-  run = await bench.openRun(caller, ["acme.report.create"]);
-  await bench.approve();
-  await run.admission?.session;
+  run = await bench.openApproved(caller, ["acme.report.create"]);
   const { operation_id } = await create();
   const cancel = bench.gateway.startCancel(caller, operation_id as OperationId, "x");
   await assert.rejects(cancel.done, denies("action_not_permitted"));
@@ -483,9 +478,7 @@ test("only what failed is resumed, by its own caller, within the scope", async (
   assert.equal(rejected.state, "failed");
   await assert.rejects(resumeIt(rejected), denies("operation_not_resumable"), "it never became a job");
   jobs.create = null;
-  run = await bench.openRun(caller, ["acme.report.create"]);
-  await bench.approve();
-  await run.admission?.session;
+  run = await bench.openApproved(caller, ["acme.report.create"]);
   const unscoped = await failedJob();
   await assert.rejects(resumeIt(unscoped), denies("action_not_permitted"));
   assert.equal(jobs.resumes.length, 0);
@@ -607,7 +600,7 @@ test("after the session ended the gateway reads on as custodian, ten reads and n
   assert.equal(polls() - before, 10);
   assert.equal(operation.problem?.code, "poll_allowance_exhausted");
   assert.equal(jobs.creations, 1);
-  const intents = bench.events().filter((event) => event.event_type === "intent_accepted");
+  const intents = bench.eventsOf("intent_accepted");
   const last = intents.at(-1);
   assert.ok(last?.event_type === "intent_accepted" && last.caller === "gateway");
 });
@@ -690,7 +683,7 @@ test("two workers on one store never read for one operation at once", async () =
   const before = polls();
   await bench.time.advance(20_000);
   assert.ok(polls() > before, "the first one goes on");
-  const reads = second.events().filter(({ event_type }) => event_type === "intent_accepted");
+  const reads = second.eventsOf("intent_accepted");
   assert.deepEqual(reads, [], "the second one waits until that lease has run out");
   assert.ok(polls() - before <= 4, `${polls() - before} polls in twenty seconds`);
   const owners = new Set(bench.rows("operations", "observing").map((body) => (body["lease"] as JsonObject)["owner"]));

@@ -34,10 +34,7 @@ afterEach(async () => {
 });
 
 async function openApproved(limits = {}): Promise<Run> {
-  const opened = await bench.openRun(caller, ["acme.thing.change", "acme.thing.post", "acme.thing.get"], limits);
-  await bench.approve();
-  await opened.admission?.session;
-  return opened;
+  return bench.openApproved(caller, ["acme.thing.change", "acme.thing.post", "acme.thing.get"], limits);
 }
 
 async function call(action: string, input: JsonObject): Promise<CallResult> {

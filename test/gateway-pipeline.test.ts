@@ -62,10 +62,7 @@ afterEach(async () => {
 });
 
 async function openApproved(actions = ["acme.thing.get"], limits = {}): Promise<Awaited<ReturnType<Bench["openRun"]>>> {
-  const run = await bench.openRun(caller, actions, limits);
-  await bench.approve();
-  await run.admission?.session;
-  return run;
+  return bench.openApproved(caller, actions, limits);
 }
 
 function call(run: { readonly id: never }, action: string, input: JsonObject) {
@@ -131,7 +128,7 @@ test("authorization is evidence of its own: told once a call, durable before the
   const types = bench.events().map(({ event_type }) => event_type);
   assert.equal(types.filter((type) => type === "intent_accepted").length, 2);
   assert.ok(types.indexOf("authorization_granted") < types.indexOf("intent_accepted"));
-  const [granted, ...more] = bench.events().filter(({ event_type }) => event_type === "authorization_granted");
+  const [granted, ...more] = bench.eventsOf("authorization_granted");
   assert.deepEqual(more, []);
   const [session] = bench.gateway.sessions();
   const { run: runId, action, target, approval_id, authorized_by } = granted as Record<string, unknown>;
@@ -184,7 +181,7 @@ test("an unknown action and one out of scope get the same denial", async () => {
       return true;
     });
   }
-  assert.equal(bench.events().filter(({ event_type }) => event_type === "call_denied").length, 3);
+  assert.equal(bench.eventsOf("call_denied").length, 3);
 });
 
 test("another caller's run is not found", async () => {
@@ -346,9 +343,7 @@ test("a hundred concurrent calls never take one attempt too many", async () => {
 test("a session ends when its process exits, when its image is replaced, and when an operator revokes it", async () => {
   for (const end of ["gone", "replaced", "revoked"] as const) {
     const mine = scriptedCaller();
-    const run = await bench.openRun(mine, ["acme.thing.get"]);
-    await bench.approve();
-    await run.admission?.session;
+    const run = await bench.openApproved(mine, ["acme.thing.get"]);
     const session = [...run.sessions.values()][0];
     assert.ok(session !== undefined);
     if (end === "gone") mine.become({ kind: "gone" });

@@ -35,10 +35,7 @@ afterEach(async () => {
 });
 
 async function openApproved(mine = caller, limits = {}): Promise<Run> {
-  const opened = await bench.openRun(mine, ACTIONS, limits);
-  await bench.approve();
-  await opened.admission?.session;
-  return opened;
+  return bench.openApproved(mine, ACTIONS, limits);
 }
 
 /** A provider that previews, executes once, and shows what it did. */
@@ -150,7 +147,7 @@ test("an answer that is not a 200 or 202 with mode: preview is not taken for a p
     response.writeHead(200, { "content-type": "application/json" }).end('{"mode":"preview","mode":"preview"}'),
   );
   await assert.rejects(preview(), denies("preview_invalid"));
-  const finished = bench.events().filter(({ event_type }) => event_type === "preview_finished");
+  const finished = bench.eventsOf("preview_finished");
   assert.equal(finished.length, answers.length + 1);
   assert.ok(finished.every((event) => event.event_type === "preview_finished" && event.outcome === "failed"));
 });
@@ -219,9 +216,7 @@ test("a preview that takes time is not looked for before the provider says", asy
 
 test("what no action previews has no plan", async () => {
   const other = scriptedCaller();
-  const opened = await bench.openRun(other, ["acme.thing.post", "acme.thing.get"]);
-  await bench.approve();
-  await opened.admission?.session;
+  const opened = await bench.openApproved(other, ["acme.thing.post", "acme.thing.get"]);
   for (const action of ["acme.thing.post", "acme.thing.get"]) {
     const call = (async () => bench.gateway.startPlan(other, opened.id, { action, input: {} }).done)();
     await assert.rejects(call, denies("plan_required"), action);
@@ -241,9 +236,7 @@ test("an action that needs a plan cannot be called without one, and a preview ca
 
 test("both the preview and what it leads to must be in scope", async () => {
   const other = scriptedCaller();
-  const narrow = await bench.openRun(other, ["acme.membership.plan"]);
-  await bench.approve();
-  await narrow.admission?.session;
+  const narrow = await bench.openApproved(other, ["acme.membership.plan"]);
   const call = bench.gateway.startPlan(other, narrow.id, { action: "acme.membership.plan", input: INPUT });
   await assert.rejects(call.done, denies("action_not_permitted"));
 });
@@ -434,9 +427,7 @@ test("a provider without preview asks on every use, and the card says why", asyn
   const text = consequentialPack(provider.origin).replace("  thing.post:\n", "  thing.post:\n    preview: none\n");
   bench = await startBench(text);
   bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
-  const opened = await bench.openRun(caller, ["acme.thing.post"]);
-  await bench.approve();
-  await opened.admission?.session;
+  const opened = await bench.openApproved(caller, ["acme.thing.post"]);
   const call = bench.gateway.startCall(caller, opened.id, { action: "acme.thing.post", input: { name: "x" } });
   const { card } = await bench.waiting();
   assert.match(card?.call?.because.join() ?? "", /no preview/);

@@ -193,9 +193,9 @@ test("a decision is recorded with its signature, and all of a batch or none", as
   const theirs = signDecision(decision, { ...ada, sign: (bytes) => sign(null, bytes, stranger) });
   for (const bad of [forged, theirs]) await assert.rejects(record([good, bad]), isInvalid);
   await assert.rejects(record([good], { operator: "bob", operatorKeyId: "k2", readsOnly: false }), isInvalid);
-  assert.equal(bench.events().filter(({ event_type }) => event_type === "upgrade_decided").length, 0);
+  assert.equal(bench.eventsOf("upgrade_decided").length, 0);
   await record([good]);
-  const [event] = bench.events().filter(({ event_type }) => event_type === "upgrade_decided");
+  const [event] = bench.eventsOf("upgrade_decided");
   assert.ok(event?.event_type === "upgrade_decided");
   assert.deepEqual(
     [event.difference, event.decision, event.by, event.signature],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { verify } from "node:crypto";
 import { afterEach, beforeEach, test } from "node:test";
-import type { AuditEvent, EventOf, NewEvent } from "../src/audit/event.ts";
+import type { AuditEvent, NewEvent } from "../src/audit/event.ts";
 import { foldActivity } from "../src/audit/journals/activity.ts";
 import { type Contents, gatherContents } from "../src/audit/journals/contents.ts";
 import { foldSessions, type SessionEntry } from "../src/audit/journals/sessions.ts";
@@ -86,10 +86,7 @@ afterEach(async () => {
 });
 
 async function openApproved(): Promise<Awaited<ReturnType<Bench["openRun"]>>> {
-  const run = await bench.openRun(caller, ["acme.*"]);
-  await bench.approve();
-  await run.admission?.session;
-  return run;
+  return bench.openApproved(caller, ["acme.*"]);
 }
 
 async function callApproved(action: string, input: JsonObject) {
@@ -99,13 +96,9 @@ async function callApproved(action: string, input: JsonObject) {
   return { run, call, approval, result: await call.done };
 }
 
-function of<Type extends AuditEvent["event_type"]>(type: Type): EventOf<Type>[] {
-  return bench.events().filter((event): event is EventOf<Type> => event.event_type === type);
-}
-
 function contents(): Contents {
   const gathered = gatherContents();
-  for (const event of of("content_kept")) gathered.add(event);
+  for (const event of bench.eventsOf("content_kept")) gathered.add(event);
   return gathered;
 }
 
@@ -121,7 +114,7 @@ const place = (index: number) => ({ segment: 1, frame: index, index: 0, journal:
 
 test("the log holds the exact card that was signed and the statement whose signature it keeps", async () => {
   const { approval } = await callApproved("acme.member.add", { id: "7", note: "admin", trace: "t-1" });
-  const decided = of("approval_approved").at(-1) ?? assert.fail();
+  const decided = bench.eventsOf("approval_approved").at(-1) ?? assert.fail();
   assert.equal(decided.card_digest, approval?.cardDigest);
   const card = contents().find(decided.card_digest) ?? assert.fail("the card is not in the log");
   assert.equal(digestText(card), decided.card_digest);
@@ -160,7 +153,7 @@ test("each attempt holds its URL, the canonical request, version selector, provi
     response.end("{}");
   });
   const { approval } = await callApproved("acme.member.add", { id: "7", note: "admin", trace: "t-1" });
-  const intent = of("intent_accepted").at(-1) ?? assert.fail();
+  const intent = bench.eventsOf("intent_accepted").at(-1) ?? assert.fail();
   assert.equal(intent.url, `${provider.origin}/v1/members/7`);
   assert.equal(intent.request.version_selector, "2026-04-01");
   assert.equal(intent.kept_whole, true);
@@ -170,11 +163,11 @@ test("each attempt holds its URL, the canonical request, version selector, provi
   const kept = JSON.parse(text) as JsonObject;
   assert.deepEqual(kept["body"], { role: "admin" });
   assert.equal((kept["headers"] as JsonObject)["x-trace-id"], "t-1");
-  const finished = of("action_finished").at(-1) ?? assert.fail();
+  const finished = bench.eventsOf("action_finished").at(-1) ?? assert.fail();
   assert.deepEqual([finished.remote_status, finished.provider_request_id], [201, "prov-9"]);
   assert.equal(finished.request.version_selector, "2026-04-01");
-  const reserved = of("budget_reserved").at(-1) ?? assert.fail();
-  const settled = of("budget_settled").at(-1) ?? assert.fail();
+  const reserved = bench.eventsOf("budget_reserved").at(-1) ?? assert.fail();
+  const settled = bench.eventsOf("budget_settled").at(-1) ?? assert.fail();
   assert.deepEqual([reserved.destination_class, reserved.decision], ["private_api", "allow"]);
   assert.equal(settled.reservation?.provider_reference, "prov-9");
   assert.equal(provider.received.at(-1)?.headers["x-api-version"], "2026-04-01");
@@ -191,7 +184,7 @@ test("of a sensitive input the log and the card keep size and digest, wherever i
   const all = JSON.stringify(bench.events());
   assert.ok(!all.includes(PIN), "a sensitive value is in the log");
   assert.ok(!all.includes(TOKEN), "a credential is in the log");
-  const [, intent = assert.fail()] = of("intent_accepted");
+  const [, intent = assert.fail()] = bench.eventsOf("intent_accepted");
   assert.equal(intent.kept_whole, false);
   const kept = contents().find(intent.kept_digest ?? "") ?? assert.fail();
   assert.match(kept, /"why":"fire"/);
@@ -238,7 +231,7 @@ test("a card longer than a record is kept in parts and comes back whole", async 
   assert.equal(digestText(card), approval?.cardDigest);
   assert.equal(
     ((JSON.parse(card) as JsonObject)["call"] as JsonObject)["request_digest"],
-    of("intent_accepted").at(-1)?.request_digest,
+    bench.eventsOf("intent_accepted").at(-1)?.request_digest,
   );
   assert.equal(bench.gateway.ledger.stopped, false);
 });
@@ -258,10 +251,10 @@ test("a retry names the request that the log already has", async () => {
     bench.time.advance(500);
     await new Promise((resolve) => setImmediate(resolve));
   }
-  const digests = of("intent_accepted").map(({ kept_digest }) => kept_digest);
+  const digests = bench.eventsOf("intent_accepted").map(({ kept_digest }) => kept_digest);
   assert.equal(digests.length, 2);
   assert.equal(new Set(digests).size, 1);
-  assert.equal(of("content_kept").filter(({ what }) => what === "request").length, 1);
+  assert.equal(bench.eventsOf("content_kept").filter(({ what }) => what === "request").length, 1);
 });
 
 test("every session of a run has the authority of its own caller, as a real gateway writes them", async () => {
@@ -280,7 +273,7 @@ test("every session of a run has the authority of its own caller, as a real gate
   const told = entries(bench.events());
   assert.equal(told.length, 2);
   for (const { authority, validity } of told) assert.deepEqual([authority === null, validity], [false, "unsigned"]);
-  const names = of("caller_evidence").map(({ session, caller: { cdhash } }) => [session, cdhash]);
+  const names = bench.eventsOf("caller_evidence").map(({ session, caller: { cdhash } }) => [session, cdhash]);
   assert.deepEqual(
     told.map(({ session_id }) => names.find(([session]) => session === session_id)?.[1]),
     [caller.evidence.cdhash, child.evidence.cdhash],
@@ -292,9 +285,7 @@ test("evidence of two sessions that stands before both counts for each its own",
     [caller, "1"],
     [scriptedCaller({ image: "cd" }), "2"],
   ] as const) {
-    const run = await bench.openRun(who, ["acme.thing.get"]);
-    await bench.approve();
-    await run.admission?.session;
+    const run = await bench.openApproved(who, ["acme.thing.get"]);
     await bench.gateway.startCall(who, run.id, { action: "acme.thing.get", input: { id } }).done;
   }
   // Nobody vouches for either image: the test tells them apart by what they are.
@@ -345,7 +336,7 @@ test("a refused callback is in the log under the correlation id of its answer", 
     correlationId: "cor_7",
   };
   await assert.rejects(bench.gateway.callbacks.receive(callback), denies("callback_refused"));
-  const [refused = assert.fail()] = bench.events().filter(({ event_type }) => event_type === "callback_refused");
+  const [refused = assert.fail()] = bench.eventsOf("callback_refused");
   assert.equal("correlation_id" in refused && refused.correlation_id, "cor_7");
 });
 
@@ -392,7 +383,7 @@ test("the word about a plain read goes to the disk with the end of the read, bef
   const { status, types } = await askPlane("acme.thing.get", { id: "1" }, 30_000);
   assert.equal(status, 200);
   assert.deepEqual(types, [["attempt_ended", "content_kept", "request_accepted"]]);
-  const [told = assert.fail()] = of("request_accepted");
+  const [told = assert.fail()] = bench.eventsOf("request_accepted");
   assert.deepEqual([told.correlation_id, told.status, told.decision], ["req_1", 200, `caller ${caller.key}`]);
 });
 
@@ -405,7 +396,7 @@ test("an end that is not the answer leaves the word about the request to the ans
   assert.equal(left.status, 202);
   assert.deepEqual(left.types.flat().toSorted(), ["attempt_ended", "content_kept", "request_accepted"].toSorted());
   assert.deepEqual(
-    of("request_accepted").map(({ status }) => status),
+    bench.eventsOf("request_accepted").map(({ status }) => status),
     [200, 202],
   );
 });

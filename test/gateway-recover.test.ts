@@ -65,9 +65,7 @@ async function startAgain(between: () => unknown = () => undefined): Promise<rea
 
 async function openApproved() {
   const caller = scriptedCaller();
-  const run = await bench.openRun(caller, ACTIONS);
-  await bench.approve();
-  await run.admission?.session;
+  const run = await bench.openApproved(caller, ACTIONS);
   const start = (action: string, input: object): Promise<unknown> => {
     const how = { action, input: input as never };
     const planned = action === "acme.membership.plan";

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
-import type { AuditEvent } from "../src/audit/event.ts";
 import type { CallResult } from "../src/conventions/outcome/result.ts";
 import { signContext } from "../src/conventions/ticket/sign.ts";
 import type { Approval } from "../src/gateway/approval/question.ts";
@@ -81,10 +80,7 @@ actions:
 }
 
 async function openApproved(): Promise<Run> {
-  const opened = await bench.openRun(caller, [PLAIN, TICKETED]);
-  await bench.approve();
-  await opened.admission?.session;
-  return opened;
+  return bench.openApproved(caller, [PLAIN, TICKETED]);
 }
 
 const call = (action = PLAIN): Promise<CallResult> =>
@@ -96,10 +92,6 @@ async function redirectCard(): Promise<Approval> {
   assert.equal(approval.mode, "redirect");
   assert.equal(approval.card?.call?.target, `${provider.origin}/v1/elsewhere`);
   return approval;
-}
-
-function ofType<Type extends AuditEvent["event_type"]>(type: Type) {
-  return bench.events().filter((event) => event.event_type === type) as Extract<AuditEvent, { event_type: Type }>[];
 }
 
 async function attachTicket(...paths: readonly string[]): Promise<void> {
@@ -125,11 +117,11 @@ test("an approved redirect rests on the card that was signed for it, and on no o
   assert.equal(result.outcome, "success");
   assert.deepEqual(sent(), ["POST /v1/roles/7", "POST /v1/elsewhere"]);
   assert.equal(provider.received[1]?.body, '{"role":"viewer"}');
-  const [first, second] = ofType("intent_accepted");
+  const [first, second] = bench.eventsOf("intent_accepted");
   assert.match(String(first?.authorization), /^session:/);
   assert.equal(second?.authorization, `each_use:${approvalId}`);
   assert.equal(second?.path, "/v1/elsewhere");
-  const granted = ofType("authorization_granted").at(-1);
+  const granted = bench.eventsOf("authorization_granted").at(-1);
   assert.equal(granted?.approval_id, approvalId);
   assert.equal(granted?.target, `${provider.origin}/v1/elsewhere`);
 });

@@ -91,10 +91,7 @@ async function startGateway(change = (pack: string): string => pack): Promise<vo
 }
 
 async function openApproved(mine: ScriptedCaller): Promise<Run> {
-  const opened = await bench.openRun(mine, ACTIONS, { sideEffects: 20 });
-  await bench.approve();
-  await opened.admission?.session;
-  return opened;
+  return bench.openApproved(mine, ACTIONS, { sideEffects: 20 });
 }
 
 const promote = (release: string): Promise<CallResult> =>
@@ -353,7 +350,7 @@ test("a rollback asks in a granted session, whatever the grant includes, and wha
   assert.equal(rollbacksSent().length, 0);
   await bench.approve();
   assert.equal((await call.done).outcome, "success");
-  const sent = bench.events().filter((event) => event.event_type === "intent_accepted");
+  const sent = bench.eventsOf("intent_accepted");
   assert.match(String(sent.at(-1)?.authorization), /^each_use:apr_/, "a person's yes, and not the grant's");
 });
 

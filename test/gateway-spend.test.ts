@@ -56,13 +56,10 @@ afterEach(async () => {
 });
 
 async function openApproved(spendCents: number): Promise<Run> {
-  const run = await bench.openRun(caller, ["post.letter.send", "post.text.send", "post.report.read"], {
+  return bench.openApproved(caller, ["post.letter.send", "post.text.send", "post.report.read"], {
     spendCents,
     sideEffects: 5,
   });
-  await bench.approve();
-  await run.admission?.session;
-  return run;
 }
 
 async function call(run: Run, action: string, input: Record<string, string>, approve = false): Promise<CallResult> {
@@ -78,7 +75,7 @@ const letter = (amount: string, currency = "EUR") =>
   provider.answer((_request, response) => answerJson(response, 201, { charge: { amount, currency } }));
 
 function settled() {
-  const events = bench.events().filter(({ event_type }) => event_type === "budget_settled");
+  const events = bench.eventsOf("budget_settled");
   return events.at(-1) as unknown as Record<string, unknown>;
 }
 

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { afterEach, beforeEach, test } from "node:test";
-import type { AuditEvent } from "../src/audit/event.ts";
 import type { Card } from "../src/conventions/approval/card.ts";
 import { renderCard } from "../src/conventions/approval/render.ts";
 import { type Assignment, composeContext } from "../src/conventions/ticket/compose.ts";
@@ -15,6 +14,7 @@ import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { untilDone } from "./support/clock.ts";
 import { type Bench, denies, operatorKeys, secondOperator, startBench } from "./support/gateway.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { acmeTicketPack } from "./support/ticket-stand.ts";
 
 let provider: TestProvider;
 let bench: Bench;
@@ -26,30 +26,17 @@ const VIEW = { project_id: "p1", role: "viewer" };
 
 beforeEach(async () => {
   provider = await startProvider();
-  bench = await startBench(`
-format: gw.pack/v1
-pack: acme
-provider:
-  origin: ${provider.origin}
-  credential: acme-token
-  auth: { scheme: bearer }
-  network: private
-  idempotency: { header: Idempotency-Key, window_s: 86400 }
-actions:
-  role.apply:
-    effect: write
-    retry: idempotent_write
-    needs: { ticket: true }
-    request: { method: POST, path: "/v1/projects/{project_id}/roles", body: application/json }
-    input:
-      project_id: { in: path, type: string }
-      role: { in: body, type: string }
-      ticket_ref: { in: body, type: string, optional: true }
+  bench = await startBench(
+    acmeTicketPack(
+      provider.origin,
+      `      ticket_ref: { in: body, type: string, optional: true }
   role.clear:
     effect: write
     needs: { ticket: true }
     request: { method: POST, path: "/v1/projects/*/clear" }
-`);
+`,
+    ),
+  );
   bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
   caller = scriptedCaller();
 });
@@ -59,10 +46,7 @@ afterEach(async () => {
 });
 
 async function openApproved(who = caller): Promise<Run> {
-  const run = await bench.openRun(who, [APPLY]);
-  await bench.approve();
-  await run.admission?.session;
-  return run;
+  return bench.openApproved(who, [APPLY]);
 }
 
 const apply = (run: Run, input: JsonObject = VIEW) =>
@@ -95,10 +79,6 @@ async function decideWith(approval: Approval, context: WorkContext, keyId = "k1"
   return bench.gateway.desk.decide(bench.decision(approval, { ticket_context }));
 }
 
-function eventsOf<Type extends AuditEvent["event_type"]>(type: Type) {
-  return bench.events().filter((event) => event.event_type === type) as Extract<AuditEvent, { event_type: Type }>[];
-}
-
 test("a call that needs a ticket and has none is asked about, and its card says what is missing", async () => {
   const run = await openApproved();
   const pending = apply(run);
@@ -117,9 +97,7 @@ test("a call that needs a ticket and has none is asked about, and its card says 
 });
 
 test("a call at a place that no ticket can name is denied, and nobody is asked", async () => {
-  const run = await bench.openRun(caller, [CLEAR]);
-  await bench.approve();
-  await run.admission?.session;
+  const run = await bench.openApproved(caller, [CLEAR]);
   const { done } = bench.gateway.startCall(caller, run.id, { action: CLEAR, input: {} });
   let settled = false;
   done.catch(() => undefined).finally(() => (settled = true));
@@ -136,7 +114,7 @@ test("approving it without a ticket is refused, decides nothing, and the card st
   await assert.rejects(bench.approve(), denies("approval_needs_ticket"));
   assert.equal(bench.gateway.desk.find(approval.approvalId)?.state, "pending");
   assert.equal(provider.received.length, 0);
-  assert.equal(eventsOf("decision_refused").at(-1)?.code, "approval_needs_ticket");
+  assert.equal(bench.eventsOf("decision_refused").at(-1)?.code, "approval_needs_ticket");
   await decideWith(approval, contextFor(approval));
   assert.equal((await pending).outcome, "success");
 });
@@ -147,8 +125,8 @@ test("the ticket named with the approval opens exactly this call, and the intent
   const approval = await bench.waiting();
   await decideWith(approval, contextFor(approval));
   assert.equal((await pending).outcome, "success");
-  const [intent] = eventsOf("action.intent");
-  const [observed] = eventsOf("ticket_observed");
+  const [intent] = bench.eventsOf("action.intent");
+  const [observed] = bench.eventsOf("ticket_observed");
   assert.deepEqual([intent?.ticket?.system, intent?.ticket?.reference], ["jira", "OPS-17"]);
   assert.equal(intent?.ticket?.scope_digest, observed?.scope_digest);
   assert.deepEqual([intent?.actor.human_requester, intent?.decision.authorized_by], ["ada", "ada"]);
@@ -203,7 +181,7 @@ test("what is signed for another run, operation, target, time or by somebody els
   const plain = bench.decision(approval, { ticket_context: "jira:OPS-17" });
   await assert.rejects(bench.gateway.desk.decide(plain), denies("ticket_signature_invalid"));
   assert.equal(bench.gateway.desk.find(approval.approvalId)?.state, "pending");
-  assert.equal(eventsOf("ticket_observed").filter(({ accepted }) => accepted).length, 0);
+  assert.equal(bench.eventsOf("ticket_observed").filter(({ accepted }) => accepted).length, 0);
   await bench.deny("enough");
   await assert.rejects(pending, denies("approval_denied"));
   assert.equal(provider.received.length, 0);
@@ -249,7 +227,7 @@ test("two decisions at once about one such card: one counts", async () => {
   assert.deepEqual(both.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
   assert.equal((await pending).outcome, "success");
   assert.equal(provider.received.length, 1);
-  assert.equal(eventsOf("approval_approved").filter(({ call_id }) => call_id !== undefined).length, 1);
+  assert.equal(bench.eventsOf("approval_approved").filter(({ call_id }) => call_id !== undefined).length, 1);
 });
 
 test("an entered ticket does not lead a redirect to another target, and ends with its time", async () => {
@@ -275,7 +253,7 @@ test("an emergency can be declared where a ticket is needed, and is marked as on
   const emergency = { reason: "database down", normal_ticket_opened_at: null };
   await decideWith(approval, contextFor(approval, { ref: null, emergency }));
   await pending;
-  assert.deepEqual({ ...eventsOf("action.intent")[0]?.emergency }, { ...emergency, approver: "ada" });
+  assert.deepEqual({ ...bench.eventsOf("action.intent")[0]?.emergency }, { ...emergency, approver: "ada" });
 });
 
 test("a card that asks for a whole session is not held up by a call in it that needs a ticket", async () => {

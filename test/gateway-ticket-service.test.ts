@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { afterEach, beforeEach, test } from "node:test";
-import type { AuditEvent } from "../src/audit/event.ts";
 import type { Card } from "../src/conventions/approval/card.ts";
 import { renderCard } from "../src/conventions/approval/render.ts";
 import { composeContext } from "../src/conventions/ticket/compose.ts";
@@ -13,6 +12,7 @@ import type { JsonObject, JsonValue } from "../src/kernel/json.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { type Bench, denies, operatorKeys, startBench } from "./support/gateway.ts";
 import { type Received, startProvider, type TestProvider } from "./support/provider.ts";
+import { acmeTicketPack } from "./support/ticket-stand.ts";
 
 let provider: TestProvider;
 let bench: Bench;
@@ -54,25 +54,10 @@ afterEach(async () => {
   await provider.close();
 });
 
-const packText = (origin: string): string => `
-format: gw.pack/v1
-pack: acme
-provider:
-  origin: ${origin}
-  credential: acme-token
-  auth: { scheme: bearer }
-  network: private
-  idempotency: { header: Idempotency-Key, window_s: 86400 }
-actions:
-  role.apply:
-    effect: write
-    retry: idempotent_write
-    needs: { ticket: true }
-    request: { method: POST, path: "/v1/projects/{project_id}/roles", body: application/json }
-    input:
-      project_id: { in: path, type: string }
-      role: { in: body, type: string }
-  ticket.get:
+const packText = (origin: string): string =>
+  acmeTicketPack(
+    origin,
+    `  ticket.get:
     effect: read
     request: { method: GET, path: "/tickets/{key}" }
     input:
@@ -83,7 +68,8 @@ actions:
     request: { method: GET, path: "/tickets/{key}" }
     input:
       key: { in: path, type: string, maxLength: 64 }
-`;
+`,
+  );
 
 function prepare(): void {
   bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
@@ -92,9 +78,7 @@ function prepare(): void {
 }
 
 async function openAssigned(ref = "tracker:OPS-17"): Promise<Run> {
-  const run = await bench.openRun(caller, [APPLY]);
-  await bench.approve();
-  await run.admission?.session;
+  const run = await bench.openApproved(caller, [APPLY]);
   const assignment = {
     ref,
     operations: [APPLY],
@@ -113,20 +97,16 @@ const apply = (run: Run, input: JsonObject = VIEW) =>
 
 const asked = (): readonly string[] => provider.received.map(({ method, url }) => `${method} ${url}`);
 
-function eventsOf<Type extends AuditEvent["event_type"]>(type: Type) {
-  return bench.events().filter((event) => event.event_type === type) as Extract<AuditEvent, { event_type: Type }>[];
-}
-
 test("at the checkpoint the gateway reads the ticket itself, and the intent carries what it saw beside who assigned it", async () => {
   const run = await openAssigned();
   const before = run.budget.attemptsUsed;
   assert.equal((await apply(run)).outcome, "success");
   assert.deepEqual(asked(), ["GET /tickets/OPS-17", "POST /v1/projects/p1/roles"]);
   assert.equal(run.budget.attemptsUsed - before, 2, "the read is an attempt of the run");
-  const [read, write] = eventsOf("intent_accepted");
+  const [read, write] = bench.eventsOf("intent_accepted");
   assert.deepEqual([read?.action, write?.action], ["acme.ticket.get", APPLY]);
-  const [intent] = eventsOf("action.intent");
-  const seen = eventsOf("ticket_observed").at(-1);
+  const [intent] = bench.eventsOf("action.intent");
+  const seen = bench.eventsOf("ticket_observed").at(-1);
   assert.deepEqual([intent?.ticket?.reference, intent?.ticket?.observed_state], ["OPS-17", "In Progress"]);
   assert.equal(intent?.ticket?.observed_at, seen?.observed_at);
   assert.deepEqual({ ...intent?.ticket_lookup }, { action: "acme.ticket.get", attempt_id: read?.event_id });
@@ -157,9 +137,9 @@ test("a ticket that is not open, a lying, silent or broken service: nothing is s
   ticketAnswer = (_request, response) => void response.writeHead(302, { location: "/tickets/OPS-99" }).end();
   await assert.rejects(apply(run), denies("ticket_unconfirmed"));
   assert.ok(asked().every((line) => line === "GET /tickets/OPS-17"));
-  const refused = eventsOf("ticket_observed").filter(({ accepted }) => !accepted);
+  const refused = bench.eventsOf("ticket_observed").filter(({ accepted }) => !accepted);
   assert.equal(refused.length, lies.length + 3);
-  assert.equal(eventsOf("action.intent").length, 0);
+  assert.equal(bench.eventsOf("action.intent").length, 0);
 });
 
 test("the reference that is looked up is the signed one, whatever the agent writes", async () => {
@@ -282,14 +262,12 @@ test("a system without a service, and an emergency without a ticket, rest on who
   const run = await openAssigned("jira:OPS-17");
   assert.equal((await apply(run)).outcome, "success");
   assert.deepEqual(asked(), ["POST /v1/projects/p1/roles"]);
-  assert.equal(eventsOf("action.intent")[0]?.ticket_lookup, undefined);
-  assert.equal(eventsOf("action.intent")[0]?.ticket?.observed_state, "as I was told");
+  assert.equal(bench.eventsOf("action.intent")[0]?.ticket_lookup, undefined);
+  assert.equal(bench.eventsOf("action.intent")[0]?.ticket?.observed_state, "as I was told");
 });
 
 test("a ticket that a person names while approving is confirmed by the service before the call is sent", async () => {
-  const run = await bench.openRun(caller, [APPLY]);
-  await bench.approve();
-  await run.admission?.session;
+  const run = await bench.openApproved(caller, [APPLY]);
   const attempt = async (): Promise<ReturnType<typeof apply>> => {
     const pending = apply(run);
     pending.catch(() => undefined);
@@ -310,7 +288,7 @@ test("a ticket that a person names while approving is confirmed by the service b
     return pending;
   };
   assert.equal((await attempt()).outcome, "success");
-  const [intent] = eventsOf("action.intent");
+  const [intent] = bench.eventsOf("action.intent");
   assert.deepEqual([intent?.ticket?.observed_state, intent?.actor.human_requester], ["In Progress", "ada"]);
   say({ ...open, status: { name: "Closed" } });
   await assert.rejects(attempt(), denies("ticket_not_open"));
@@ -318,9 +296,7 @@ test("a ticket that a person names while approving is confirmed by the service b
 });
 
 test("the card says which service will be asked, and hostile words of the service reach no card", async () => {
-  const run = await bench.openRun(caller, [APPLY]);
-  await bench.approve();
-  await run.admission?.session;
+  const run = await bench.openApproved(caller, [APPLY]);
   const pending = apply(run);
   const { card } = await bench.waiting();
   assert.ok(card !== null);

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { afterEach, beforeEach, test } from "node:test";
-import type { AuditEvent } from "../src/audit/event.ts";
 import { renderCard } from "../src/conventions/approval/render.ts";
 import type { WorkContext } from "../src/conventions/ticket/context.ts";
 import { signContext } from "../src/conventions/ticket/sign.ts";
@@ -13,6 +12,7 @@ import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { untilDone } from "./support/clock.ts";
 import { type Bench, denies, operatorKeys, startBench } from "./support/gateway.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { acmeTicketPack } from "./support/ticket-stand.ts";
 
 let provider: TestProvider;
 let bench: Bench;
@@ -23,25 +23,10 @@ const ASKED = "acme.role.ask";
 
 beforeEach(async () => {
   provider = await startProvider();
-  bench = await startBench(`
-format: gw.pack/v1
-pack: acme
-provider:
-  origin: ${provider.origin}
-  credential: acme-token
-  auth: { scheme: bearer }
-  network: private
-  idempotency: { header: Idempotency-Key, window_s: 86400 }
-actions:
-  role.apply:
-    effect: write
-    retry: idempotent_write
-    needs: { ticket: true }
-    request: { method: POST, path: "/v1/projects/{project_id}/roles", body: application/json }
-    input:
-      project_id: { in: path, type: string }
-      role: { in: body, type: string }
-      ticket_ref: { in: body, type: string, optional: true }
+  bench = await startBench(
+    acmeTicketPack(
+      provider.origin,
+      `      ticket_ref: { in: body, type: string, optional: true }
   role.ask:
     effect: write
     retry: idempotent_write
@@ -50,7 +35,9 @@ actions:
     input:
       project_id: { in: path, type: string }
       role: { in: body, type: string }
-`);
+`,
+    ),
+  );
   bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
   caller = scriptedCaller();
 });
@@ -60,10 +47,7 @@ afterEach(async () => {
 });
 
 async function openApproved(who = caller): Promise<Run> {
-  const run = await bench.openRun(who, [APPLY, ASKED]);
-  await bench.approve();
-  await run.admission?.session;
-  return run;
+  return bench.openApproved(who, [APPLY, ASKED]);
 }
 
 function contextOf(run: Run, change: Partial<WorkContext> = {}): WorkContext {
@@ -92,10 +76,6 @@ function apply(run: Run, input: JsonObject = { project_id: "p1", role: "viewer" 
   return bench.gateway.startCall(caller, run.id, { action, input }).done;
 }
 
-function observed(): readonly Extract<AuditEvent, { event_type: "ticket_observed" }>[] {
-  return bench.events().filter((event) => event.event_type === "ticket_observed") as never;
-}
-
 /** Nothing counts as its ticket: the call is asked about, its card says that one is needed, and a no ends it. */
 async function hasNoTicket(run: Run, input?: JsonObject, action = APPLY): Promise<void> {
   const pending = apply(run, input, action);
@@ -111,7 +91,7 @@ test("an action that needs a ticket is not carried out without one", async () =>
   await hasNoTicket(run);
   await hasNoTicket(run, undefined, ASKED);
   assert.equal(provider.received.length, 0);
-  const denials = bench.events().filter(({ event_type }) => event_type === "call_denied");
+  const denials = bench.eventsOf("call_denied");
   assert.equal(denials.length, 2);
 });
 
@@ -148,7 +128,7 @@ test("a valid context opens exactly its operation and target, and the intent car
   assert.equal(intent.emergency, undefined);
   const accepted = bench.events().find(({ event_type }) => event_type === "intent_accepted");
   assert.equal(intent.parent_event_id, accepted?.event_id);
-  const [seen] = observed();
+  const [seen] = bench.eventsOf("ticket_observed");
   assert.deepEqual([seen?.accepted, seen?.ticket_ref, seen?.issued_for_run], [true, "OPS-17", run.id]);
 });
 
@@ -168,7 +148,7 @@ test("the ticket of another run is refused and recorded, and changes nothing", a
   const foreign = await sign(contextOf(other));
   await assert.rejects(bench.gateway.attachTicket(run.id, foreign), denies("ticket_wrong_run"));
   await hasNoTicket(run);
-  const [seen] = observed();
+  const [seen] = bench.eventsOf("ticket_observed");
   assert.deepEqual([seen?.accepted, seen?.code, seen?.issued_for_run], [false, "ticket_wrong_run", other.id]);
 });
 
@@ -209,8 +189,10 @@ test("a tampered context, a stranger's signature and plain text are refused with
     await assert.rejects(bench.gateway.attachTicket(run.id, token), denies("ticket_signature_invalid"));
   }
   await hasNoTicket(run);
-  assert.ok(observed().every(({ accepted, ticket_ref }) => !accepted && ticket_ref === "unverified"));
-  assert.equal(observed().length, 4);
+  assert.ok(
+    bench.eventsOf("ticket_observed").every(({ accepted, ticket_ref }) => !accepted && ticket_ref === "unverified"),
+  );
+  assert.equal(bench.eventsOf("ticket_observed").length, 4);
 });
 
 test("a configured issuer's context counts while policy names that issuer, and no longer", async () => {
@@ -280,7 +262,7 @@ test("a batch ties its attempts together by its identifier and manifest digest",
   await attach(run, { batch });
   await apply(run);
   await apply(run);
-  const intents = bench.events().filter((event) => event.event_type === "action.intent");
+  const intents = bench.eventsOf("action.intent");
   assert.equal(new Set(intents.map(({ event_id }) => event_id)).size, 2);
   assert.deepEqual(
     intents.map((event) => event.event_type === "action.intent" && [event.change_execution_id, event.manifest_digest]),
@@ -308,7 +290,7 @@ test("a key that cannot verify anything is a fault of ours, and says nothing of 
   bench.issuers.push({ kind: "issuer", name: "desk", keyId: "k-rsa", publicKey });
   const token = await sign(contextOf(run, { issuer: "desk" }), "k-rsa");
   await assert.rejects(bench.gateway.attachTicket(run.id, token), (error) => !(error instanceof Denied));
-  assert.equal(observed().length, 0);
+  assert.equal(bench.eventsOf("ticket_observed").length, 0);
 });
 
 test("nothing is attached to a run that ended or never was", async () => {

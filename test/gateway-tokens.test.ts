@@ -67,10 +67,7 @@ async function begin(change: Partial<TokenExchange> = {}, secret = CLIENT_SECRET
 }
 
 async function openRun(): Promise<Run> {
-  const run = await bench.openRun(caller, ["acme.issue.get", "acme.issue.create"]);
-  await bench.approve();
-  await run.admission?.session;
-  return run;
+  return bench.openApproved(caller, ["acme.issue.get", "acme.issue.create"]);
 }
 
 function packText(): string {
@@ -268,9 +265,7 @@ test("a token endpoint whose answer trickles on for ever is bounded by the deadl
 test("a call's own attempt pays for its exchange: none that its budget refuses causes one, and one that gets no token has spent it", async () => {
   refuse(400, "application/json", '{"error":"invalid_scope"}');
   await begin();
-  const run = await bench.openRun(caller, ["acme.issue.get"], { attempts: 2 });
-  await bench.approve();
-  await run.admission?.session;
+  const run = await bench.openApproved(caller, ["acme.issue.get"], { attempts: 2 });
   for (const left of [1, 0]) {
     await assert.rejects(read(run), denies("token_refused"));
     assert.equal(attemptsRemaining(run.budget), left);
@@ -295,9 +290,7 @@ test("nothing of a session leaves that is revoked while its token is got", async
 
 test("a ticket that ends while the token is got lets nothing leave", async () => {
   await begin();
-  const run = await bench.openRun(caller, ["acme.issue.close"]);
-  await bench.approve();
-  await run.admission?.session;
+  const run = await bench.openApproved(caller, ["acme.issue.close"]);
   const nowMs = bench.time.clock.wallMs();
   const context = {
     ticket_ref: "jira:OPS-17",

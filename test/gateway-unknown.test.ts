@@ -91,10 +91,7 @@ async function startGateway(
 }
 
 async function openApproved(limits = {}): Promise<Run> {
-  const opened = await bench.openRun(caller, ACTIONS, { spendCents: 100, sideEffects: 10, ...limits });
-  await bench.approve();
-  await opened.admission?.session;
-  return opened;
+  return bench.openApproved(caller, ACTIONS, { spendCents: 100, sideEffects: 10, ...limits });
 }
 
 async function settled<Result>(work: Promise<Result>): Promise<Result> {
@@ -263,7 +260,7 @@ test("a write is reconciled by a repeat under its token, with exactly the stored
   }
   assert.equal(run.budget.sideEffectAttempts, before + 2, "it counts as a side effect");
   assert.deepEqual(spend(run), [0, 40], "and under one token there is one charge");
-  const intents = bench.events().filter((event) => event.event_type === "intent_accepted");
+  const intents = bench.eventsOf("intent_accepted");
   assert.deepEqual(
     intents
       .map((event) => event.event_type === "intent_accepted" && event.payload_sha256)

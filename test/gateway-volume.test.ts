@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
-import type { AuditEvent, EventOf } from "../src/audit/event.ts";
 import type { PlaneRequest } from "../src/gateway/record/requests.ts";
 import { defaults } from "../src/kernel/defaults.ts";
 import { Denied } from "../src/kernel/failure.ts";
@@ -37,10 +36,6 @@ beforeEach(async () => {
 });
 afterEach(() => bench.close());
 
-function of<Type extends AuditEvent["event_type"]>(type: Type): EventOf<Type>[] {
-  return bench.events().filter((event): event is EventOf<Type> => event.event_type === type);
-}
-
 function request(change: Partial<PlaneRequest> = {}): PlaneRequest {
   const named = { plane: "agent", who, principal: "a program", operator: null, traceparent: null } as const;
   return {
@@ -63,13 +58,13 @@ async function ask(count: number, change: Partial<PlaneRequest> = {}): Promise<v
 test("what one user sends before a person said yes is told up to half a day's volume, then counted once a minute", async () => {
   const most = Math.ceil(defaults.unapprovedBytesPerDay / 2 / 200_000);
   await ask(most + 40);
-  const told = of("request_accepted").length;
+  const told = bench.eventsOf("request_accepted").length;
   assert.ok(told > most / 2 && told <= most, `${told} of at most ${most}`);
   await ask(1, { who: "uid 4711" });
-  assert.equal(of("request_accepted").length, told + 1, "another user has an allowance of their own");
+  assert.equal(bench.eventsOf("request_accepted").length, told + 1, "another user has an allowance of their own");
   await bench.time.advance(defaults.countedSeldomMs);
-  await untilDone(bench.time, 0, () => of("requests_counted").length > 0);
-  const counted = of("requests_counted").filter(({ principal }) => principal === who);
+  await untilDone(bench.time, 0, () => bench.eventsOf("requests_counted").length > 0);
+  const counted = bench.eventsOf("requests_counted").filter(({ principal }) => principal === who);
   assert.deepEqual(
     counted.map(({ count }) => count),
     [most + 40 - told],
@@ -77,9 +72,7 @@ test("what one user sends before a person said yes is told up to half a day's vo
 });
 
 test("refusals of a user whose volume is used up are counted, and an operator's own requests and approved calls are told", async () => {
-  const run = await bench.openRun(caller, ["acme.*"]);
-  await bench.approve();
-  await run.admission?.session;
+  const run = await bench.openApproved(caller, ["acme.*"]);
   bench.gateway.volume.charge(who, defaults.unapprovedBytesPerDay);
   const before = bench.events().length;
   await bench.gateway.refuse(caller, "acme.nothing", new Denied("not_found", "There is no such thing."));
@@ -88,11 +81,12 @@ test("refusals of a user whose volume is used up are counted, and an operator's 
   await ask(1, { plane: "operator", who: "operators", operator: "ada" });
   const outcome = { kind: "answered", decision: "any caller", status: 200, runId: run.id, callId: "call_1" } as const;
   await ask(1, { outcome });
-  assert.equal(of("request_accepted").length, 2);
+  assert.equal(bench.eventsOf("request_accepted").length, 2);
   await bench.time.advance(defaults.countedSeldomMs);
-  await untilDone(bench.time, 0, () => of("denials_counted").length > 1);
+  await untilDone(bench.time, 0, () => bench.eventsOf("denials_counted").length > 1);
   assert.deepEqual(
-    of("denials_counted")
+    bench
+      .eventsOf("denials_counted")
       .map(({ code }) => code)
       .sort(),
     ["not_found", "wrong_type"],
@@ -103,9 +97,9 @@ test("nobody is asked for a user whose volume is used up, until some of the day 
   bench.gateway.volume.charge(who, defaults.unapprovedBytesPerDay / 2);
   await bench.openRun(caller, ["acme.*"]);
   bench.gateway.volume.charge(who, defaults.unapprovedBytesPerDay / 2);
-  const runs = of("run_started").length;
+  const runs = bench.eventsOf("run_started").length;
   await assert.rejects(bench.openRun(caller, ["acme.*"]), denies("too_many_requests"));
-  assert.equal(of("run_started").length, runs);
+  assert.equal(bench.eventsOf("run_started").length, runs);
   await bench.openRun(scriptedCaller({ uid: caller.uid + 1 }), ["acme.*"]);
   await bench.time.advance(DAY_MS / 100);
   await bench.openRun(caller, ["acme.*"]);

@@ -72,7 +72,7 @@ test("without a plan, with another tool's plan or with other arguments nothing i
   const foreign = await other.call("acme__membership-apply", { plan_id, expected_revision });
   assert.equal(foreign.structuredContent["code"], "not_found");
   const denied = await soon("the denials", () => {
-    const found = bench.events().filter((event) => event.event_type === "call_denied");
+    const found = bench.eventsOf("call_denied");
     return found.length === 4 && found;
   });
   assert.ok(denied.every((event) => "action" in event && event.action === "acme.membership.apply"));

@@ -294,7 +294,7 @@ test("a tool outside the scope and one that does not exist get the same answer, 
     assert.equal(structuredContent["code"], "action_not_permitted");
     assert.equal(structuredContent["message"], "This run may not do that.");
   }
-  const denials = bench.events().filter((event) => event.event_type === "call_denied");
+  const denials = bench.eventsOf("call_denied");
   assert.equal(denials.length, 4);
 });
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openStateStore } from "../../src/adapters/store/sqlite/state.ts";
 import { createHttpTransport } from "../../src/adapters/transport/http/transport.ts";
-import type { AuditEvent } from "../../src/audit/event.ts";
+import type { AuditEvent, EventOf } from "../../src/audit/event.ts";
 import { openLog } from "../../src/audit/log.ts";
 import { openReader } from "../../src/audit/read/reader.ts";
 import { readPack } from "../../src/conventions/action/read.ts";
@@ -90,7 +90,10 @@ export interface Bench {
   errand(operationId: string, change?: Partial<ErrandStatement>): ReturnType<typeof signStatement<ErrandStatement>>;
   waiting(): Promise<Approval>;
   openRun(caller: LiveCaller, actions: readonly string[], limits?: Partial<Run["budget"]["limits"]>): Promise<Run>;
+  /** One that a person has said yes to. */
+  openApproved(caller: LiveCaller, actions: readonly string[], limits?: Partial<Run["budget"]["limits"]>): Promise<Run>;
   events(): readonly AuditEvent[];
+  eventsOf<Type extends AuditEvent["event_type"]>(type: Type): readonly EventOf<Type>[];
   /** What the store holds of a table in a state. */
   rows(table: StateRow["table"], state: string): readonly JsonObject[];
   close(): Promise<void>;
@@ -345,6 +348,14 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
         actions,
         limits: { attempts: 40, sideEffects: 5, durationMs: 600_000, spendCents: 0, ...limits },
       }),
+    async openApproved(caller, actions, limits) {
+      const run = await bench.openRun(caller, actions, limits);
+      await bench.approve();
+      await run.admission?.session;
+      return run;
+    },
+    eventsOf: <Type extends AuditEvent["event_type"]>(type: Type) =>
+      bench.events().filter((event): event is EventOf<Type> => event.event_type === type),
     events() {
       const events: AuditEvent[] = [];
       const reader = openReader(join(folder, options.logFolder ?? "audit"), reading.privateKey);
