@@ -6,13 +6,13 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { rawPublicOf } from "../src/audit/keys/raw.ts";
 import { readHubAddress } from "../src/hub/address.ts";
-import { type Adopted, adoptTerm } from "../src/hub/adopt.ts";
 import { connectDatabase, connectHub } from "../src/hub/connect.ts";
-import { startState } from "../src/hub/state.ts";
-import type { SharedRow } from "../src/hub/state-rows.ts";
+import { type Adopted, adoptTerm } from "../src/hub/state/adopt.ts";
+import type { SharedRow } from "../src/hub/state/rows.ts";
+import { startState } from "../src/hub/state/state.ts";
 import { type EnrolmentStatement, signHubWith } from "../src/hub/statement.ts";
 import { Denied } from "../src/kernel/failure.ts";
-import { limitSeal } from "../src/programs/daemon/hub-limits.ts";
+import { limitSeal } from "../src/programs/daemon/hub/limits.ts";
 import { standInAccount } from "./ssh-stand.ts";
 import { answerJson, consequentialPack } from "./support/consequential.ts";
 import {

@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { readHubAddress } from "../src/hub/address.ts";
 import { connectHub } from "../src/hub/connect.ts";
 import { type LimitKeeper, type RememberedLimit, startLimits } from "../src/hub/limits.ts";
-import { limitSeal } from "../src/programs/daemon/hub-limits.ts";
+import { limitSeal } from "../src/programs/daemon/hub/limits.ts";
 import { standInAccount } from "./ssh-stand.ts";
 import {
   call,

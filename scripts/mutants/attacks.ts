@@ -253,7 +253,7 @@ export const attacks: readonly Mutant[] = [
   },
   {
     rule: "hub: an answer waits for the log of it to be on the hub, where that is signed",
-    file: "src/programs/daemon/hub-gate.ts",
+    file: "src/programs/daemon/hub/gate.ts",
     text: "      while (holdsAnswers() && (await reach(frame)) !== true) {",
     becomes: "      while (!holdsAnswers() && (await reach(frame)) !== true) {",
     tests: ["test/hub-gate.host.test.ts"],
@@ -261,7 +261,7 @@ export const attacks: readonly Mutant[] = [
   },
   {
     rule: "hub: reads go on without the hub for the time that is signed, and no longer",
-    file: "src/programs/daemon/hub-gate.ts",
+    file: "src/programs/daemon/hub/gate.ts",
     text: "< (rules()?.graceS ?? 0) * 1_000",
     becomes: "< Infinity",
     tests: ["test/hub-gate.host.test.ts"],
@@ -278,7 +278,7 @@ export const attacks: readonly Mutant[] = [
   },
   {
     rule: "hub: a decision that names newer files than a gateway follows is not acted on there",
-    file: "src/programs/daemon/hub-desk.ts",
+    file: "src/programs/daemon/hub/desk.ts",
     text: "    requireFollowed(given.statement);\n",
     becomes: "",
     tests: ["test/hub-documents.host.test.ts"],

@@ -10,7 +10,7 @@ import type { VaultHome } from "../../vault/files/home.ts";
 import type { HighWater } from "../../vault/high-water.ts";
 import type { CallbackDoor } from "./callback-door.ts";
 import type { ProbeHost } from "./check-host.ts";
-import type { HubLink } from "./hub-link.ts";
+import type { HubLink } from "./hub/link.ts";
 import type { KeyFileWatch } from "./key-file.ts";
 import type { ModeFinder } from "./mode.ts";
 import type { OperatorUsers } from "./operator-users.ts";

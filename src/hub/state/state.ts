@@ -1,8 +1,11 @@
 import type { KeyObject } from "node:crypto";
-import { rawPublicOf } from "../audit/keys/raw.ts";
-import { type Clock, isoTime, type Sleep, Waker } from "../kernel/clock.ts";
-import { defaults } from "../kernel/defaults.ts";
-import { Denied } from "../kernel/failure.ts";
+import { rawPublicOf } from "../../audit/keys/raw.ts";
+import { type Clock, isoTime, type Sleep, Waker } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { HubConnection } from "../connect.ts";
+import { HUB_SCHEMA, shortText } from "../schema.ts";
+import type { TermName } from "../statement.ts";
 import {
   type Adopted,
   type Adopting,
@@ -13,12 +16,9 @@ import {
   readTakings,
   readTerm,
 } from "./adopt.ts";
-import type { HubConnection } from "./connect.ts";
 import { keepWord, makeWord, nothingSaid, type Word } from "./make-word.ts";
-import { HUB_SCHEMA, shortText } from "./schema.ts";
-import type { SharedRow } from "./state-rows.ts";
-import { away, BEGIN, forked, MOVE, type RememberedTerm, rolledBack, withdraw } from "./state-words.ts";
-import type { TermName } from "./statement.ts";
+import type { SharedRow } from "./rows.ts";
+import { away, BEGIN, forked, MOVE, type RememberedTerm, rolledBack, withdraw } from "./words.ts";
 
 type RowKey = Pick<SharedRow, "table" | "id">;
 

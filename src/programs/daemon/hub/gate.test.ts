@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { IntentReceipt } from "../../audit/receipt.ts";
-import { defaults } from "../../kernel/defaults.ts";
-import { Denied } from "../../kernel/failure.ts";
-import { NO_HUB_RULES } from "../../vault/policy/policy.ts";
-import { createHubGate } from "./hub-gate.ts";
+import type { IntentReceipt } from "../../../audit/receipt.ts";
+import { defaults } from "../../../kernel/defaults.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { NO_HUB_RULES } from "../../../vault/policy/policy.ts";
+import { createHubGate } from "./gate.ts";
 
 test("where work may be taken over, nothing leaves a gateway that the hub has not heard for half the time after which it may be", async () => {
   let silentMs: number | null = 0;

@@ -1,6 +1,6 @@
-import { parseJson } from "../../../packages/request/src/json/parse.ts";
-import { compileSchema, type SchemaCheck } from "../../../packages/request/src/schema.ts";
-import type { AuditLog } from "../../audit/audit-log.ts";
+import { parseJson } from "../../../../packages/request/src/json/parse.ts";
+import { compileSchema, type SchemaCheck } from "../../../../packages/request/src/schema.ts";
+import type { AuditLog } from "../../../audit/audit-log.ts";
 import {
   type DecisionStatement,
   ERRAND_UNDER_WAY,
@@ -10,26 +10,26 @@ import {
   type RevocationStatement,
   type SettlementStatement,
   type Signed,
-} from "../../conventions/approval/decision.ts";
-import { TAKEN_AWAY } from "../../conventions/operation/record.ts";
-import { compareUrgency, type OperationDetail } from "../../conventions/operation/summary.ts";
-import type { Gateway } from "../../gateway/gateway.ts";
-import type { Answering } from "../../hub/answer-statements.ts";
-import type { WaitingCard } from "../../hub/queue.ts";
-import { BOARD, SESSIONS } from "../../hub/schema.ts";
-import { digestText } from "../../kernel/canonical-json.ts";
-import type { Clock, Sleep } from "../../kernel/clock.ts";
-import { defaults } from "../../kernel/defaults.ts";
-import { Denied } from "../../kernel/failure.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
-import type { SessionRecord } from "../../surfaces/operator/answers.ts";
-import { extensionSchema, givenSchema } from "../../surfaces/operator/approval-routes.ts";
-import type { OperationRecords } from "../../surfaces/operator/operation-records.ts";
-import { errandSchema, settlementSchema } from "../../surfaces/operator/operation-routes.ts";
-import { approvalRecord, sessionRecord } from "../../surfaces/operator/records.ts";
-import { signedSchema } from "../../surfaces/operator/schemas.ts";
-import { revocationSchema } from "../../surfaces/operator/session-routes.ts";
-import type { Trust } from "./trust.ts";
+} from "../../../conventions/approval/decision.ts";
+import { TAKEN_AWAY } from "../../../conventions/operation/record.ts";
+import { compareUrgency, type OperationDetail } from "../../../conventions/operation/summary.ts";
+import type { Gateway } from "../../../gateway/gateway.ts";
+import type { Answering } from "../../../hub/answer-statements.ts";
+import type { WaitingCard } from "../../../hub/queue.ts";
+import { BOARD, SESSIONS } from "../../../hub/schema.ts";
+import { digestText } from "../../../kernel/canonical-json.ts";
+import type { Clock, Sleep } from "../../../kernel/clock.ts";
+import { defaults } from "../../../kernel/defaults.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
+import type { SessionRecord } from "../../../surfaces/operator/answers.ts";
+import { extensionSchema, givenSchema } from "../../../surfaces/operator/approval-routes.ts";
+import type { OperationRecords } from "../../../surfaces/operator/operation-records.ts";
+import { errandSchema, settlementSchema } from "../../../surfaces/operator/operation-routes.ts";
+import { approvalRecord, sessionRecord } from "../../../surfaces/operator/records.ts";
+import { signedSchema } from "../../../surfaces/operator/schemas.ts";
+import { revocationSchema } from "../../../surfaces/operator/session-routes.ts";
+import type { Trust } from "../trust.ts";
 
 /** The desk as the hub sees it: the same records, the same shapes and the same checks of signatures as on the operator plane. */
 export interface HubDesk {

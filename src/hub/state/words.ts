@@ -1,6 +1,6 @@
-import { Denied } from "../kernel/failure.ts";
-import type { HubConnection } from "./connect.ts";
-import { HUB_SCHEMA } from "./schema.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { HubConnection } from "../connect.ts";
+import { HUB_SCHEMA } from "../schema.ts";
 
 /** What this host remembers of its own words, so that it knows a hub that was put back. */
 export interface RememberedTerm {

@@ -1,6 +1,6 @@
-import type { CheckedDocument, DocumentParts } from "../../hub/documents.ts";
-import { openPolicyOrder } from "../../hub/policy-order.ts";
-import { Denied } from "../../kernel/failure.ts";
+import type { CheckedDocument, DocumentParts } from "../../../hub/documents.ts";
+import { openPolicyOrder } from "../../../hub/policy-order.ts";
+import { Denied } from "../../../kernel/failure.ts";
 
 type Home = Pick<DocumentParts, "here" | "check" | "take" | "open" | "vaultId">;
 

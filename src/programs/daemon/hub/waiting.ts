@@ -1,18 +1,18 @@
-import { readHubAddress } from "../../hub/address.ts";
-import { connectHub, type HubConnection } from "../../hub/connect.ts";
-import { readPeerHead } from "../../hub/fetch-log.ts";
-import { HUB_SCHEMA, shortBytes, shortText } from "../../hub/schema.ts";
-import { reachedOf } from "../../hub/ship.ts";
-import { judgePast } from "../../hub/take-part.ts";
-import { startWaiting, type Waiting, type WaitingParts } from "../../hub/waiting.ts";
-import type { Random, Sleep } from "../../kernel/clock.ts";
-import { Denied } from "../../kernel/failure.ts";
-import type { JsonObject } from "../../kernel/json.ts";
-import { openHubSecrets } from "../../vault/hub-secrets.ts";
-import { rawPublicOf } from "../../vault/keys.ts";
-import type { HubMembership } from "../../vault/policy/policy.ts";
-import { readWaitingKey, removeWaitingKey, type WaitingKey } from "../../vault/waiting-key.ts";
-import type { Trust } from "./trust.ts";
+import { readHubAddress } from "../../../hub/address.ts";
+import { connectHub, type HubConnection } from "../../../hub/connect.ts";
+import { readPeerHead } from "../../../hub/fetch-log.ts";
+import { HUB_SCHEMA, shortBytes, shortText } from "../../../hub/schema.ts";
+import { reachedOf } from "../../../hub/ship.ts";
+import { judgePast } from "../../../hub/take-part.ts";
+import { startWaiting, type Waiting, type WaitingParts } from "../../../hub/waiting.ts";
+import type { Random, Sleep } from "../../../kernel/clock.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import type { JsonObject } from "../../../kernel/json.ts";
+import { openHubSecrets } from "../../../vault/hub-secrets.ts";
+import { rawPublicOf } from "../../../vault/keys.ts";
+import type { HubMembership } from "../../../vault/policy/policy.ts";
+import { readWaitingKey, removeWaitingKey, type WaitingKey } from "../../../vault/waiting-key.ts";
+import type { Trust } from "../trust.ts";
 
 /** A gateway that is locked asks on its hub to be unlocked, where signed policy names the key that it asks with. */
 export interface HubWaiting {

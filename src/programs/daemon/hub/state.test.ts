@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { StateRow, StateStore } from "../../gateway/ports.ts";
-import type { StateKeeper } from "../../hub/state.ts";
-import type { SharedRow } from "../../hub/state-rows.ts";
-import { Denied } from "../../kernel/failure.ts";
-import { shareStore } from "./hub-state.ts";
+import type { StateRow, StateStore } from "../../../gateway/ports.ts";
+import type { SharedRow } from "../../../hub/state/rows.ts";
+import type { StateKeeper } from "../../../hub/state/state.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { shareStore } from "./state.ts";
 
 test("a read is not looked for on the hub when it ends, and a side effect is", async () => {
   const told: string[] = [];

@@ -1,18 +1,18 @@
 import type { KeyObject } from "node:crypto";
-import { defaults } from "../kernel/defaults.ts";
-import { Denied } from "../kernel/failure.ts";
-import type { HubConnection } from "./connect.ts";
-import type { LimitSeal } from "./limit-rows.ts";
-import { HUB_SCHEMA, shortBytes, shortText } from "./schema.ts";
-import { ENROLMENT_COLUMNS, type EnrolmentRow, type Speaker, speakerOf } from "./speaker.ts";
-import { addMark, emptySum, markOf, openShared, type SealedRow, type SharedRow, sumText } from "./state-rows.ts";
+import { defaults } from "../../kernel/defaults.ts";
+import { Denied } from "../../kernel/failure.ts";
+import type { HubConnection } from "../connect.ts";
+import type { LimitSeal } from "../limit-rows.ts";
+import { HUB_SCHEMA, shortBytes, shortText } from "../schema.ts";
+import { ENROLMENT_COLUMNS, type EnrolmentRow, type Speaker, speakerOf } from "../speaker.ts";
 import {
   type AdoptionStatement,
   readHubStatement,
   type StateStatement,
   signHubWith,
   type TermName,
-} from "./statement.ts";
+} from "../statement.ts";
+import { addMark, emptySum, markOf, openShared, type SealedRow, type SharedRow, sumText } from "./rows.ts";
 
 /** Who takes over, and whom it believes. */
 export interface Adopting {

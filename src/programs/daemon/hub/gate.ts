@@ -1,11 +1,11 @@
-import { amountOf, describeFleetLimit, type FleetLimit } from "../../conventions/budget/fleet-limit.ts";
-import type { HubGate } from "../../gateway/ports.ts";
-import type { LimitKeeper } from "../../hub/limits.ts";
-import type { Shipper } from "../../hub/ship.ts";
-import { type Sleep, Waker } from "../../kernel/clock.ts";
-import { defaults } from "../../kernel/defaults.ts";
-import { Denied } from "../../kernel/failure.ts";
-import type { HubRules } from "../../vault/policy/policy.ts";
+import { amountOf, describeFleetLimit, type FleetLimit } from "../../../conventions/budget/fleet-limit.ts";
+import type { HubGate } from "../../../gateway/ports.ts";
+import type { LimitKeeper } from "../../../hub/limits.ts";
+import type { Shipper } from "../../../hub/ship.ts";
+import { type Sleep, Waker } from "../../../kernel/clock.ts";
+import { defaults } from "../../../kernel/defaults.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import type { HubRules } from "../../../vault/policy/policy.ts";
 
 interface Taken {
   readonly limit: FleetLimit;

@@ -1,16 +1,7 @@
 import type { KeyObject } from "node:crypto";
-import type { LimitSeal } from "./limit-rows.ts";
-import {
-  addMark,
-  emptySum,
-  markOf,
-  placeOf,
-  type SharedRow,
-  type StatePlace,
-  sealShared,
-  sumText,
-} from "./state-rows.ts";
-import { type StateStatement, signHubWith } from "./statement.ts";
+import type { LimitSeal } from "../limit-rows.ts";
+import { type StateStatement, signHubWith } from "../statement.ts";
+import { addMark, emptySum, markOf, placeOf, type SharedRow, type StatePlace, sealShared, sumText } from "./rows.ts";
 
 /** A row as the hub has it: where, and what it adds to the sum. */
 interface Said {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { canonicalJson } from "../kernel/canonical-json.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
-import type { LimitSeal } from "./limit-rows.ts";
+import { canonicalJson } from "../../kernel/canonical-json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
+import type { LimitSeal } from "../limit-rows.ts";
 
 /** A row of a gateway's state as another gateway would need it. */
 export interface SharedRow {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CheckedDocument } from "../../hub/documents.ts";
-import { sealPolicyOrder } from "../../hub/policy-order.ts";
-import { Denied } from "../../kernel/failure.ts";
-import { takePolicyOrder } from "./hub-policy.ts";
+import type { CheckedDocument } from "../../../hub/documents.ts";
+import { sealPolicyOrder } from "../../../hub/policy-order.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { takePolicyOrder } from "./policy.ts";
 
 const vaultId = "vlt_1";
 const document = (kind: "vault" | "policy", generation: number, text = String(generation)): CheckedDocument => ({

@@ -1,11 +1,11 @@
-import { isSettled, type OperationState, operationStates } from "../../conventions/operation/state.ts";
-import { ADOPTED, type LeftBehind, noteId } from "../../gateway/adopt.ts";
-import { isAlsoElsewhere, MINTED } from "../../gateway/attempt/mint.ts";
-import type { StateRow, StateStore } from "../../gateway/ports.ts";
-import type { StateKeeper } from "../../hub/state.ts";
-import type { SharedRow } from "../../hub/state-rows.ts";
-import { Denied } from "../../kernel/failure.ts";
-import type { HeldSecret } from "../../vault/held-secret.ts";
+import { isSettled, type OperationState, operationStates } from "../../../conventions/operation/state.ts";
+import { ADOPTED, type LeftBehind, noteId } from "../../../gateway/adopt.ts";
+import { isAlsoElsewhere, MINTED } from "../../../gateway/attempt/mint.ts";
+import type { StateRow, StateStore } from "../../../gateway/ports.ts";
+import type { SharedRow } from "../../../hub/state/rows.ts";
+import type { StateKeeper } from "../../../hub/state/state.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import type { HeldSecret } from "../../../vault/held-secret.ts";
 
 export const STATE_PURPOSE = "hub state";
 

@@ -1,10 +1,10 @@
 import { createHmac, type KeyObject } from "node:crypto";
-import type { StateStore } from "../../gateway/ports.ts";
-import type { LimitSeal } from "../../hub/limit-rows.ts";
-import type { LimitParts } from "../../hub/limits.ts";
-import type { Random } from "../../kernel/clock.ts";
-import { seal, unseal } from "../../vault/box.ts";
-import type { HubMembership } from "../../vault/policy/policy.ts";
+import type { StateStore } from "../../../gateway/ports.ts";
+import type { LimitSeal } from "../../../hub/limit-rows.ts";
+import type { LimitParts } from "../../../hub/limits.ts";
+import type { Random } from "../../../kernel/clock.ts";
+import { seal, unseal } from "../../../vault/box.ts";
+import type { HubMembership } from "../../../vault/policy/policy.ts";
 
 export const LIMITS_PURPOSE = "hub limits";
 

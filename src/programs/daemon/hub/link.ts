@@ -1,48 +1,40 @@
 import type { KeyObject } from "node:crypto";
-import type { ResumableLog } from "../../audit/resumable.ts";
-import { describeFleetLimit } from "../../conventions/budget/fleet-limit.ts";
-import type { TakenOver } from "../../gateway/adopt.ts";
-import type { Gateway } from "../../gateway/gateway.ts";
-import type { AuditSink, RefreshTurns, StateStore } from "../../gateway/ports.ts";
-import { readHubAddress } from "../../hub/address.ts";
-import { connectHub, type HubConnection } from "../../hub/connect.ts";
-import { createDocuments, type Generations } from "../../hub/documents.ts";
-import { type LimitKeeper, startLimits } from "../../hub/limits.ts";
-import { DOCUMENTS_PURPOSE } from "../../hub/policy-order.ts";
-import { type Queue, startQueue } from "../../hub/queue.ts";
-import { type RememberedTick, type Shipper, startShipper } from "../../hub/ship.ts";
-import { type StateKeeper, startState } from "../../hub/state.ts";
-import type { RememberedTerm } from "../../hub/state-words.ts";
-import { startTurns, type TurnKeeper } from "../../hub/turns.ts";
-import type { Clock, Random, Sleep } from "../../kernel/clock.ts";
-import { defaults } from "../../kernel/defaults.ts";
-import { Denied } from "../../kernel/failure.ts";
-import type { JsonObject } from "../../kernel/json.ts";
-import { seal, unseal } from "../../vault/box.ts";
-import { mayLend, openHeld, sealHeld } from "../../vault/held-secret.ts";
-import type { HostKeys } from "../../vault/host-keys.ts";
-import { openHubSecrets } from "../../vault/hub-secrets.ts";
-import { rawPublicOf } from "../../vault/keys.ts";
-import { membershipOf } from "../../vault/policy/hub-entries.ts";
-import type { HubMembership } from "../../vault/policy/policy.ts";
-import type { Facts } from "./facts.ts";
-import type { HomeDocuments } from "./home-documents.ts";
-import type { HubDesk } from "./hub-desk.ts";
-import { LIMITS_PURPOSE, limitNotes, limitSeal } from "./hub-limits.ts";
-import { takePolicyOrder } from "./hub-policy.ts";
-import {
-  isHome,
-  type SecretGuard,
-  type SharedStore,
-  STATE_PURPOSE,
-  sharedIn,
-  shareStore,
-  takenOver,
-} from "./hub-state.ts";
-import { createHubTurns } from "./hub-turns.ts";
-import { createHubWaiting, type HubWaiting, type UnlockByHub } from "./hub-waiting.ts";
-import type { Trust } from "./trust.ts";
-import type { OpenCompartment } from "./unlocked.ts";
+import type { ResumableLog } from "../../../audit/resumable.ts";
+import { describeFleetLimit } from "../../../conventions/budget/fleet-limit.ts";
+import type { TakenOver } from "../../../gateway/adopt.ts";
+import type { Gateway } from "../../../gateway/gateway.ts";
+import type { AuditSink, RefreshTurns, StateStore } from "../../../gateway/ports.ts";
+import { readHubAddress } from "../../../hub/address.ts";
+import { connectHub, type HubConnection } from "../../../hub/connect.ts";
+import { createDocuments, type Generations } from "../../../hub/documents.ts";
+import { type LimitKeeper, startLimits } from "../../../hub/limits.ts";
+import { DOCUMENTS_PURPOSE } from "../../../hub/policy-order.ts";
+import { type Queue, startQueue } from "../../../hub/queue.ts";
+import { type RememberedTick, type Shipper, startShipper } from "../../../hub/ship.ts";
+import { type StateKeeper, startState } from "../../../hub/state/state.ts";
+import type { RememberedTerm } from "../../../hub/state/words.ts";
+import { startTurns, type TurnKeeper } from "../../../hub/turns.ts";
+import type { Clock, Random, Sleep } from "../../../kernel/clock.ts";
+import { defaults } from "../../../kernel/defaults.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import type { JsonObject } from "../../../kernel/json.ts";
+import { seal, unseal } from "../../../vault/box.ts";
+import { mayLend, openHeld, sealHeld } from "../../../vault/held-secret.ts";
+import type { HostKeys } from "../../../vault/host-keys.ts";
+import { openHubSecrets } from "../../../vault/hub-secrets.ts";
+import { rawPublicOf } from "../../../vault/keys.ts";
+import { membershipOf } from "../../../vault/policy/hub-entries.ts";
+import type { HubMembership } from "../../../vault/policy/policy.ts";
+import type { Facts } from "../facts.ts";
+import type { HomeDocuments } from "../home-documents.ts";
+import type { Trust } from "../trust.ts";
+import type { OpenCompartment } from "../unlocked.ts";
+import type { HubDesk } from "./desk.ts";
+import { LIMITS_PURPOSE, limitNotes, limitSeal } from "./limits.ts";
+import { takePolicyOrder } from "./policy.ts";
+import { isHome, type SecretGuard, type SharedStore, STATE_PURPOSE, sharedIn, shareStore, takenOver } from "./state.ts";
+import { createHubTurns } from "./turns.ts";
+import { createHubWaiting, type HubWaiting, type UnlockByHub } from "./waiting.ts";
 
 /** The gateway's way to the hub that signed policy names. It starts with an unlock, and a lock does not end it: it lends nothing. */
 export interface HubLink {
