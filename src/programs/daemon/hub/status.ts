@@ -1,0 +1,47 @@
+import { describeFleetLimit } from "../../../conventions/budget/fleet-limit.ts";
+import type { LimitKeeper } from "../../../hub/limits.ts";
+import type { Shipper } from "../../../hub/ship.ts";
+import type { StateKeeper } from "../../../hub/state/state.ts";
+import type { Denied } from "../../../kernel/failure.ts";
+import type { JsonObject } from "../../../kernel/json.ts";
+import type { HubMembership, HubPolicy } from "../../../vault/policy/policy.ts";
+import type { Following } from "./follow.ts";
+import type { HubWaiting } from "./waiting.ts";
+
+/** What there is of the way to the hub now. */
+interface HubParts {
+  readonly joined: HubMembership | null;
+  readonly shipper: Shipper | null;
+  readonly keeper: StateKeeper | null;
+  readonly limits: LimitKeeper | null;
+  readonly waiting: HubWaiting | null;
+  readonly following: Following | null;
+  readonly trouble: Denied | null;
+}
+
+/** How the gateway is with the hub that policy names, as `gw status` has it. */
+export function hubStatus({ hubId, rules }: HubPolicy, parts: HubParts): JsonObject {
+  const { joined, shipper, keeper, limits, waiting, following, trouble } = parts;
+  const now = shipper?.status() ?? null;
+  const kept = keeper?.status() ?? null;
+  const wrong = now?.trouble ?? kept?.trouble ?? trouble ?? following?.trouble() ?? null;
+  return {
+    hub_id: hubId,
+    gateway: joined?.gateway ?? null,
+    waits_for_unlock: now === null && trouble === null,
+    asks: waiting?.status() ?? null,
+    unlock_by_hub: (joined?.waiting ?? waiting?.status() ?? null) !== null,
+    reachable_ms: now?.reachableMs ?? null,
+    tick: now?.tick ?? null,
+    behind: now?.behind ?? null,
+    gateways: now?.gateways ?? null,
+    silent: (now?.silent ?? []).map(({ gateway, seconds }) => ({ gateway, seconds: Math.round(seconds) })),
+    limits: rules.limits.map((limit) => ({
+      name: limit.name,
+      says: describeFleetLimit(limit),
+      used: limits?.known().find(({ name }) => name === limit.name)?.used ?? null,
+    })),
+    operations: kept === null ? null : { term: kept.term, rows: kept.rows, waiting: kept.waiting },
+    trouble: wrong === null ? null : { code: wrong.code, message: wrong.message },
+  };
+}
