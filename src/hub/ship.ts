@@ -181,9 +181,11 @@ export function startShipper(parts: ShipperParts): Shipper {
     await parts.remember(known);
   }
 
-  async function work(connection: HubConnection): Promise<void> {
+  async function work(connection: HubConnection, lost: Waker): Promise<void> {
     await agree(connection);
     for (let beatMs = Number.NEGATIVE_INFINITY; !stopped; ) {
+      // Known before there is something to say: whoever is let through until then would be refused a moment later.
+      if (lost.aborted) throw new Denied("hub_unreachable", "The connection to the hub's database was lost.");
       const part = takePart(folder, at, log.head(), defaults.hubPartBytes);
       const nowMs = clock.bootMs();
       if (part !== null || nowMs - beatMs >= defaults.hubBeatMs) await put(connection, part);
@@ -206,9 +208,13 @@ export function startShipper(parts: ShipperParts): Shipper {
       let connection: HubConnection | null = null;
       try {
         connection = await parts.connect();
-        connection.onLost(() => woken.wake());
+        const lost = new Waker();
+        connection.onLost(() => {
+          lost.wake();
+          woken.wake();
+        });
         current = connection;
-        await work(connection);
+        await work(connection, lost);
         return;
       } catch (error) {
         if (stopped) return;
