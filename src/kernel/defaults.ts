@@ -196,6 +196,8 @@ export const defaults = {
   tokenBytes: 24,
   /** Waits are looked at again after this long, so that boot time decides even when timers were suspended. */
   expiryLookMs: 1_000,
+  /** A gateway that is told to end does so within this, before the system's own patience (60 s in the packaged service) is over. */
+  stopMostMs: 50_000,
   /** How often somebody whose record must not be lost looks whether the log has room again. */
   logRoomLookMs: 50,
   /** A run that waits for its first call, before a person is asked about both, waits this long. */
