@@ -9,6 +9,7 @@ import fc from "fast-check";
 import { budgetRecord } from "../src/conventions/budget/record.ts";
 import type { CallResult } from "../src/conventions/outcome/result.ts";
 import { learn, type Operation } from "../src/gateway/operation/operations.ts";
+import type { StateRow } from "../src/gateway/ports.ts";
 import type { Run } from "../src/gateway/run/run.ts";
 import { Denied } from "../src/kernel/failure.ts";
 import type { OperationId, SessionId } from "../src/kernel/ids.ts";
@@ -81,11 +82,13 @@ async function startGateway(
   time?: ManualTime,
   change = (pack: string): string => pack,
   hub?: BenchOptions["hub"],
+  wrapStore?: BenchOptions["wrapStore"],
 ): Promise<void> {
   bench = await startBench(change(`${consequentialPack(provider.origin)}${PAID}`), {
     folder,
     ...(time === undefined ? {} : { time }),
     ...(hub === undefined ? {} : { hub }),
+    ...(wrapStore === undefined ? {} : { wrapStore }),
     credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
   });
 }
@@ -125,6 +128,8 @@ const storedSpend = (id: string): unknown => {
   return [found?.reservedSpendCents, found?.settledSpendCents];
 };
 
+const spentToday = (): readonly unknown[] => bench.rows("notes", "day_spend").map(({ cents }) => cents);
+
 /** The store has it a moment after the log does. */
 function isSpent(id: string): boolean {
   return isDeepStrictEqual(storedSpend(id), [0, 40]);
@@ -140,7 +145,7 @@ function settledWith(type: "reconciled_success" | "reconciled_failure"): readonl
 test("the reserve of an unknown outcome is held until somebody knows", async () => {
   const { outcome } = await call("order.place");
   assert.equal(outcome, "unknown");
-  assert.deepEqual(spend(run), [40, 0]);
+  assert.deepEqual([spend(run), spentToday()], [[40, 0], [40]]);
 });
 
 test("a reconciliation that proves success spends the reserve, in the same commit, once", async () => {
@@ -149,11 +154,12 @@ test("a reconciliation that proves success spends the reserve, in the same commi
   await reconcileOnce(operation);
   assert.equal(operation.state, "succeeded");
   assert.deepEqual([spend(run), operation.held], [[0, 40], 0]);
-  assert.deepEqual(storedSpend(run.id), [0, 40]);
+  assert.deepEqual([storedSpend(run.id), spentToday()], [[0, 40], [40]]);
   assert.deepEqual(settledWith("reconciled_success"), ["reconciled_success", "budget_settled"]);
   const event = bench.events().at(-1);
   assert.ok(event?.event_type === "budget_settled");
   assert.deepEqual([event.reason, event.settled_spend_cents, event.operation_id], ["reconciled", 40, operation.id]);
+  assert.deepEqual([event.outcome, event.attempt, event.elapsed_ms, event.channel], ["succeeded", 0, 0, "http"]);
   await assert.rejects(bench.gateway.reconcile(caller, operation.id), denies("operation_settled"));
   assert.deepEqual(spend(run), [0, 40]);
 });
@@ -163,7 +169,38 @@ test("a reconciliation that proves absence gives the reserve back", async () => 
   await untilDone(bench.time, 2_000, () => operation.state === "failed");
   assert.deepEqual([spend(run), operation.held], [[0, 0], 0]);
   assert.deepEqual(settledWith("reconciled_failure").slice(0, 2), ["reconciled_failure", "budget_settled"]);
+  const event = bench.events().findLast(({ event_type }) => event_type === "budget_settled");
+  assert.ok(event?.event_type === "budget_settled");
+  assert.deepEqual([event.outcome, event.reason, event.settled_spend_cents], ["failed", "reconciled", 0]);
+  await untilDone(bench.time, 0, () => isDeepStrictEqual(spentToday(), [0]));
 });
+
+for (const [whose, seenAs, told] of [
+  ["is another gateway's", (row: StateRow) => ({ ...row, body: { ...row.body, worker: "another" } }), "budget_settled"],
+  ["does not authenticate", ({ id }: StateRow) => ({ tampered: id }), "state_tampered"],
+  ["is gone", () => null, null],
+] as const) {
+  test(`a reserve whose run ${whose} is not written there when it is settled`, async () => {
+    read = (response) => answerJson(response, 500, {});
+    const { operation_id } = await call("order.place");
+    const { time } = bench;
+    await bench.abandon();
+    const find: BenchOptions["wrapStore"] = (store) => ({
+      ...store,
+      find(table, id) {
+        const row = store.find(table, id);
+        return table !== "runs" || row === null || "tampered" in row ? row : seenAs(row);
+      },
+    });
+    await startGateway(time, undefined, undefined, find);
+    read = (response) => answerJson(response, 200, { name: "x" });
+    await untilDone(bench.time, 2_000, () => settledWith("reconciled_success")[0] === "reconciled_success");
+    const types = settledWith("reconciled_success");
+    assert.deepEqual(types.slice(0, told === null ? 1 : 2), ["reconciled_success", ...(told === null ? [] : [told])]);
+    assert.equal(types.includes("budget_settled"), told === "budget_settled");
+    assert.deepEqual([storedSpend(run.id), operationOf(operation_id).held], [[40, 0], 0]);
+  });
+}
 
 test("a reserve is settled when its run has ended, also after a restart", async () => {
   const first = operationOf((await call("order.place")).operation_id);

@@ -1,5 +1,6 @@
 import type { NewEvent } from "../../audit/event.ts";
 import type { RunBudget } from "../../conventions/budget/budget.ts";
+import type { Reservation } from "../../conventions/budget/decide.ts";
 import { type Settlement, settleReservation } from "../../conventions/budget/settle.ts";
 import type { Beside } from "../attempt/sending.ts";
 import { reachOf } from "../outbound/outbound.ts";
@@ -22,7 +23,8 @@ export function settleHeld(core: OperationNeeds, operation: Operation): Beside {
   const run = core.book.run(operation.purse.id);
   if (run !== undefined) {
     run.budget = settleReservation(run.budget, reservation, settlement);
-    return { events: [settledEvent(core, operation, run.budget, settlement)], rows: [runRow(run)] };
+    const rows = [runRow(run), ...settleToday(core, operation, reservation, settlement)];
+    return { events: [settledEvent(core, operation, run.budget, settlement)], rows };
   }
   const row = core.ledger.find("runs", operation.purse.id);
   if (row === null) return { events: [], rows: [] };
@@ -33,7 +35,20 @@ export function settleHeld(core: OperationNeeds, operation: Operation): Beside {
   // The run of another gateway is its own to write: it may be at work with it right now.
   const own = (row.body["worker"] ?? core.worker) === core.worker;
   const settled: StateRow = { ...row, body: { ...row.body, budget: budgetBody(budget) } };
-  return { events: [settledEvent(core, operation, budget, settlement)], rows: own ? [settled] : [] };
+  const rows = own ? [settled, ...settleToday(core, operation, reservation, settlement)] : [];
+  return { events: [settledEvent(core, operation, budget, settlement)], rows };
+}
+
+/** What is spent was reserved of the day before; what is given back, the day has again as long as it lasts. */
+function settleToday(
+  { daySpend }: Pick<OperationNeeds, "daySpend">,
+  { id }: Operation,
+  { maximumCents }: Reservation,
+  { kind }: Settlement,
+): readonly StateRow[] {
+  if (kind !== "released") return [];
+  daySpend.release(maximumCents, id);
+  return daySpend.rows();
 }
 
 /** Null while nobody knows. */

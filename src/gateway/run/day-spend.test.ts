@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { firstIdAt, type OperationId } from "../../kernel/ids.ts";
 import type { StateStore } from "../ports.ts";
 import { createDaySpend } from "./day-spend.ts";
 
@@ -7,6 +8,7 @@ const DAY_MS = 86_400_000;
 const NOON = Date.parse("2026-11-18T12:00:00.000Z");
 
 const storeOf = (...rows: readonly object[]): StateStore => ({ load: () => rows }) as unknown as StateStore;
+const sentAt = (at: string) => firstIdAt("op", Date.parse(at)) as OperationId;
 const row = (day: unknown, cents: unknown) => ({ id: "day_spend", body: { day, cents } });
 
 test("what a day spent is counted together, never below nothing, and begins anew with the next day alone", () => {
@@ -22,6 +24,22 @@ test("what a day spent is counted together, never below nothing, and begins anew
   assert.equal(spend.spentCents(), 5, "a clock that goes back begins no day");
   wallMs += 2 * DAY_MS;
   assert.equal(spend.spentCents(), 0);
+});
+
+test("what is not charged after all is given back to the day that it was reserved on, and to no other", () => {
+  let wallMs = NOON;
+  const spend = createDaySpend({ wallMs: () => wallMs });
+  spend.add(30);
+  spend.release(10, sentAt("2026-11-18T00:00:00.000Z"));
+  assert.equal(spend.spentCents(), 20);
+  spend.release(10, sentAt("2026-11-17T23:59:59.999Z"));
+  assert.equal(spend.spentCents(), 20, "that day is over");
+  spend.release(50, sentAt("2026-11-18T23:00:00.000Z"));
+  assert.equal(spend.spentCents(), 0, "it is no credit");
+  wallMs += DAY_MS;
+  spend.add(30);
+  spend.release(10, sentAt("2026-11-18T12:00:00.000Z"));
+  assert.deepEqual(spend.rows()[0]?.body, { day: "2026-11-19", cents: 30 });
 });
 
 test("what an earlier process spent counts on, the most of what is told, and a row that was changed counts as all of it", () => {

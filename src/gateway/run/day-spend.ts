@@ -1,5 +1,6 @@
 import { countToday, type DayCount, usedUp } from "../../conventions/budget/day.ts";
 import type { Clock } from "../../kernel/clock.ts";
+import { firstIdAt, type OperationId } from "../../kernel/ids.ts";
 import type { StateRow, StateStore } from "../ports.ts";
 
 const STATE = "day_spend";
@@ -8,6 +9,8 @@ const STATE = "day_spend";
 export interface DaySpend {
   spentCents(): number;
   add(cents: number): void;
+  /** What was reserved for this operation is not charged after all: the day that it counts for has it again, if that is this one. */
+  release(cents: number, id: OperationId): void;
   rows(): readonly StateRow[];
   load(store: StateStore): void;
 }
@@ -24,6 +27,11 @@ export function createDaySpend(clock: Pick<Clock, "wallMs">): DaySpend {
     add(more) {
       const { day, used } = today();
       last = { day, used: Math.max(0, used + more) };
+    },
+    release(cents, id) {
+      const { day, used } = today();
+      // Its id says when it was sent, also where a later process took it up.
+      if (id >= firstIdAt("op", Date.parse(day))) last = { day, used: Math.max(0, used - cents) };
     },
     rows() {
       const { day, used } = today();
