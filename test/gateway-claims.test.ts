@@ -270,8 +270,10 @@ test("a signed word of a person settles what nothing else can tell, is in the lo
     bench.gateway.settle(settlement(operation_id, false, { request_fingerprint: "sha256:00" })),
     denies("card_mismatch"),
   );
-  const after = await bench.gateway.settle(said);
-  assert.equal(after.state, "failed");
+  assert.equal(operationOf(operation_id).problem?.code, "operation_not_reconcilable");
+  const [after, again] = await Promise.allSettled([bench.gateway.settle(said), bench.gateway.settle(said)]);
+  assert.ok(after.status === "fulfilled" && again.status === "rejected" && denies("operation_settled")(again.reason));
+  assert.deepEqual([after.value.state, after.value.problem, after.value.nextPoll], ["failed", null, null]);
   const event = bench.events().find(({ event_type }) => event_type === "operation_settled");
   assert.ok(event?.event_type === "operation_settled");
   assert.deepEqual([event.happened, event.operator, event.signature], [false, "ada", said.signature]);
@@ -286,6 +288,27 @@ test("while evidence may come by itself nobody settles, unless they say why not 
   await assert.rejects(bench.gateway.settle(settlement(operation_id, true)), denies("operation_evidence_pending"));
   const after = await bench.gateway.settle(settlement(operation_id, true, { although: "the provider is closing" }));
   assert.equal(after.state, "succeeded");
+});
+
+test("while its read is on the way nobody settles, whatever they say: its answer decides", async () => {
+  const { operation_id } = await ask("thing.change", { id: "7", name: "new" });
+  const asked = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<void>();
+  read = (_request, response) => {
+    asked.resolve();
+    void answer.promise.then(() => answerJson(response, 500, {}));
+  };
+  const operation = operationOf(operation_id);
+  const reading = bench.gateway.reconcile(caller, operation.id).catch(() => undefined);
+  await asked.promise;
+  assert.equal(operation.state, "reconciliation");
+  const although = "the provider is closing";
+  const said = () => bench.gateway.settle(settlement(operation_id, true, { although }));
+  await assert.rejects(said(), denies("operation_evidence_pending"));
+  assert.equal(operation.state, "reconciliation");
+  answer.resolve();
+  await reading;
+  assert.equal((await said()).state, "succeeded");
 });
 
 test("a job that the provider accepted is not started a second time while it runs", async () => {

@@ -10,7 +10,7 @@ import type { OperationId } from "../src/kernel/ids.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { type ManualTime, untilDone } from "./support/clock.ts";
 import { answerJson, consequentialPack } from "./support/consequential.ts";
-import { type Bench, startBench } from "./support/gateway.ts";
+import { type Bench, denies, startBench } from "./support/gateway.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
 let accounts = 0;
@@ -183,6 +183,20 @@ test("a person who reads it otherwise takes the question back", async () => {
   await bench.gateway.operations.reconcile(operation.id, "ada");
   assert.equal(bench.gateway.desk.find(card.approvalId)?.state, "withdrawn");
   assert.deepEqual([operation.asking, operation.problem, operation.checks], [null, null, 1]);
+});
+
+test("a person who says how it ended says why not to wait for the answer, and takes the question back", async () => {
+  const operation = await leftBehind();
+  const card = await asked(operation);
+  assert.equal(operation.nextPoll, null);
+  const said = (change = {}) => bench.gateway.settle(bench.settlement(operation.id, true, change));
+  await assert.rejects(said(), denies("operation_evidence_pending"));
+  assert.equal(bench.gateway.desk.find(card.approvalId)?.state, "pending");
+  assert.equal((await said({ although: "seen on its page" })).state, "succeeded");
+  const { state, reason } = bench.gateway.desk.find(card.approvalId) ?? assert.fail();
+  assert.deepEqual([state, reason], ["withdrawn", "operation_settled"]);
+  await settle(() => operation.asking === null);
+  assert.deepEqual([operation.problem, reads()], [null, []]);
 });
 
 test("locking takes the question back, and unlocking asks anew", async () => {

@@ -169,7 +169,7 @@ test("a worker that slept between its lease and its intent sends nothing", async
   assert.equal(mine.lease?.owner, "second");
 });
 
-test("whoever does not hold the lease cannot cancel, and what it knows stays as it is", async () => {
+test("whoever does not hold the lease cannot cancel or settle, and what it knows stays as it is", async () => {
   const first = await start("first");
   const mine = await create(first, await openRun(first));
   await untilDone(time, 1_000, () => mine.checks > 0);
@@ -180,6 +180,8 @@ test("whoever does not hold the lease cannot cancel, and what it knows stays as 
   await untilDone(time, 5_000, () => slow.reached);
   const refused = first.gateway.startCancel(caller, mine.id, "not needed").done;
   await assert.rejects(refused, denies("operation_taken_over"));
+  const said = first.settlement(mine.id, true, { although: "seen on its page" });
+  await assert.rejects(first.gateway.settle(said), denies("operation_taken_over"));
   assert.equal(mine.cancel, null);
   assert.equal(first.sent.filter((line) => line.startsWith("DELETE")).length, 0);
   slow.open();

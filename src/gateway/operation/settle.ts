@@ -24,6 +24,7 @@ export async function settleByPerson(
   const { operator, reason, happened, although } = statement;
   const kind = happened ? ("person_says_happened" as const) : ("person_says_not" as const);
   const moved = step(core, operation, { kind, operator, reason }, operator);
+  // Its answer decides: it is on its way right now, and the table lets nobody say otherwise.
   if (moved.length === 0) throw stillUnderWay(operation);
   learn(operation, { kind: "taken_up", lookAgain: null });
   const said = {
@@ -40,6 +41,9 @@ export async function settleByPerson(
     [{ ...core.envelope("operation_settled"), ...linksOf(operation), ...said }, ...moved, ...held.events],
     [operationRow(core, operation), ...held.rows],
   );
+  // What the gateway wanted to read for it is not worth a person's answer any more.
+  const { asking } = operation;
+  if (asking !== null) await core.desk.withdraw("operation_settled", ({ approvalId }) => approvalId === asking);
 }
 
 function requireOpen(operation: Operation, { request_fingerprint, although }: SettlementStatement): void {
@@ -48,7 +52,6 @@ function requireOpen(operation: Operation, { request_fingerprint, although }: Se
     throw new Denied("card_mismatch", "The statement was signed for another request than this operation's.");
   }
   if (isSettled(state)) throw new Denied("operation_settled", `It has ended already: ${state}. Nothing was changed.`);
-  if (state === "create_pending" || state === "reconciliation") throw stillUnderWay(operation);
   const looks = problem === null && (nextPoll !== null || asking !== null);
   if (looks && although === null) {
     const message = `The gateway still looks by itself (${state}${nextPoll === null ? "" : `, next at ${nextPoll.at}`}). Nothing was changed. To decide all the same, say why not to wait: --although TEXT`;
