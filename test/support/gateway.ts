@@ -105,6 +105,8 @@ export interface BenchOptions {
   readonly wrapAudit?: (sink: AuditSink) => AuditSink;
   readonly wrapStore?: (store: StateStore) => StateStore;
   readonly wrapHttp?: (http: HttpTransport) => HttpTransport;
+  /** A host that the test speaks for, and that lets any key in. */
+  readonly ssh?: SshTransport;
   readonly folder?: string;
   /** Another name where two gateways share one store: a log has one writer. */
   readonly logFolder?: string;
@@ -189,6 +191,15 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       throw new Denied("credential_not_bound", `${label} has no source`);
     },
     lendSshSigner(label) {
+      const nothing = Buffer.alloc(0);
+      if (options.ssh !== undefined)
+        return {
+          label,
+          publicKeyBlob: nothing,
+          algorithm: "ssh-ed25519",
+          sign: () => nothing,
+          release: () => undefined,
+        };
       throw new Denied("credential_not_bound", `${label} is no key`);
     },
     lendHmac(label, pack) {
@@ -226,7 +237,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       ids: createIds(time.clock, random),
       audit: killable(options.wrapAudit?.(log) ?? log),
       http: options.wrapHttp?.(transport) ?? transport,
-      ssh: noHost,
+      ssh: options.ssh ?? noHost,
       ...(options.steps === undefined ? {} : { steps: options.steps }),
       ...(options.hub === undefined ? {} : { hub: options.hub }),
       sources: { read: async () => ({ kind: "secret", secret: Secret.fromText(token) }) },
