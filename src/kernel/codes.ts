@@ -495,7 +495,7 @@ export const codes = {
   action_not_permitted: {
     status: 403,
     means: "This run may not do that. An action that does not exist gets the same answer.",
-    mend: "Work within what was granted, or ask a person for a wider run.",
+    mend: "Work within what was granted, or ask a person for a wider run; gw actions shows what there is.",
   },
   // Requests of tools in a box
   origin_not_in_packs: {

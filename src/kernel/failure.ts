@@ -10,6 +10,8 @@ export interface Finding {
 export interface DeniedOptions {
   readonly errors?: readonly Finding[];
   readonly retryAllowed?: boolean;
+  /** What to do now, where the message may not say it. */
+  readonly next?: string;
   /** Members that the specification asks for beside the envelope, such as the observed values of a stale rollback. */
   readonly extra?: Readonly<Record<string, unknown>>;
 }
@@ -29,6 +31,7 @@ export class Denied extends Error {
   readonly code: Code;
   readonly errors: readonly Finding[];
   readonly retryAllowed: boolean;
+  readonly next: string | null;
   readonly extra: Readonly<Record<string, unknown>>;
   readonly circumstance: Readonly<Circumstance> = {};
 
@@ -37,6 +40,7 @@ export class Denied extends Error {
     this.code = code;
     this.errors = options.errors ?? [];
     this.retryAllowed = options.retryAllowed ?? false;
+    this.next = options.next ?? null;
     this.extra = options.extra ?? {};
   }
 }

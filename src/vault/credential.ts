@@ -46,13 +46,11 @@ export interface NewCredential {
   readonly keyPassphrase?: Secret;
 }
 
-export async function addCredential(
+/** All of a new credential that needs no secret to be judged, so that nobody types one in vain. */
+export function readPlace(
   vault: Vault,
-  operator: OpenOperator,
-  given: NewCredential,
-  { clock, random }: VaultPorts,
-): Promise<Vault> {
-  requireOperator(vault, operator);
+  given: Pick<NewCredential, "label" | "kind" | "boundTo" | "headerName">,
+): { readonly boundTo: readonly string[]; readonly headerName: string | null } {
   checkLabel(given.label);
   if (vault.credentials.some(({ label }) => label === given.label)) {
     throw new Denied("credential_exists", `The vault already holds ${given.label}: rotate it, or remove it first.`);
@@ -60,8 +58,17 @@ export async function addCredential(
   if (vault.credentials.length >= defaults.vaultCredentials) {
     throw new Denied("credential_invalid", `A vault holds at most ${defaults.vaultCredentials} credentials.`);
   }
-  const boundTo = readBindings(given.kind, given.boundTo);
-  const headerName = readHeaderName(given.kind, given.headerName);
+  return { boundTo: readBindings(given.kind, given.boundTo), headerName: readHeaderName(given.kind, given.headerName) };
+}
+
+export async function addCredential(
+  vault: Vault,
+  operator: OpenOperator,
+  given: NewCredential,
+  { clock, random }: VaultPorts,
+): Promise<Vault> {
+  requireOperator(vault, operator);
+  const { boundTo, headerName } = readPlace(vault, given);
   const exchange = readExchange(given.kind, given.exchange);
   const extras = readExtras(vault, given, exchange);
   const how = { ...extras, kind: given.kind, exchange };

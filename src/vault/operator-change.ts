@@ -33,6 +33,14 @@ import type { OperatorSlot, Vault } from "./vault.ts";
 import { signVault } from "./verify.ts";
 import { wrapFor } from "./wrap.ts";
 
+/** Before anybody chooses a passphrase for it. */
+export function checkNewName(vault: Vault, operatorName: string): void {
+  checkOperatorName(operatorName);
+  if (vault.operators.some(({ name }) => name === operatorName)) {
+    throw new Denied("operator_exists", `${operatorName} is an operator already. Choose another name.`);
+  }
+}
+
 /** Admits a second operator: someone who is one signs for them and wraps the service key to their new key. */
 export async function addOperator(
   vault: Vault,
@@ -41,11 +49,8 @@ export async function addOperator(
   { clock, random }: VaultPorts,
 ): Promise<Vault> {
   requireOperator(vault, by);
-  checkOperatorName(operatorName);
+  checkNewName(vault, operatorName);
   checkPassphrase(passphrase);
-  if (vault.operators.some(({ name }) => name === operatorName)) {
-    throw new Denied("operator_exists", `${operatorName} is an operator already. Choose another name.`);
-  }
   if (vault.operators.length >= defaults.vaultOperators) full();
   const compartment = drawCompartment(random);
   try {

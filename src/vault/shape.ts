@@ -1,4 +1,4 @@
-import type { Code } from "../kernel/codes.ts";
+import { type Code, codes } from "../kernel/codes.ts";
 import { Denied } from "../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../kernel/json.ts";
 
@@ -27,7 +27,8 @@ export interface PageShape {
 
 export function shapeOf(code: Code, what: string): PageShape {
   const refuse = (where: string, expected: string): never => {
-    throw new Denied(code, `${what} is not as gw wrote it: ${where || "the whole"} should be ${expected}.`);
+    const message = `${what} is not as gw wrote it: ${where || "the whole"} should be ${expected}.`;
+    throw new Denied(code, message, { next: codes[code].mend });
   };
   const shape: PageShape = {
     refuse,

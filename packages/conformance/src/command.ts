@@ -2,6 +2,7 @@ import type { Random } from "../../../src/kernel/clock.ts";
 import { defaults } from "../../../src/kernel/defaults.ts";
 import { type CliIo, type Exit, exits } from "../../../src/surfaces/cli/io.ts";
 import { readGivenFile } from "../../../src/surfaces/cli/read-given-file.ts";
+import { createClient } from "./client.ts";
 import { readProfile, referenceProfile } from "./profile.ts";
 import { reportLines, summaryLine } from "./report.ts";
 import { runChecks } from "./run.ts";
@@ -32,6 +33,13 @@ export async function runConformance(
   }
   const token = options.tokenFile === undefined ? null : readGiven(options.tokenFile).toString("utf8").trim();
   const profile = options.profile === undefined ? referenceProfile : readProfile(readGiven(options.profile));
+  const silent = await silenceOf(origin);
+  if (silent !== null) {
+    io.err(
+      `provider_not_answered: Nothing answers at ${origin} (${silent}). Start the provider, or look at the address.`,
+    );
+    return exits.unreachable;
+  }
   const only = options.only === undefined ? {} : { only: options.only };
   const results = await runChecks({ origin, profile, token, random, ...only }, (result) => {
     if (options.json) io.out(JSON.stringify(result));
@@ -44,6 +52,22 @@ export async function runConformance(
   if (!options.json) io.out(summaryLine(results));
   return results.some(({ verdict }) => verdict === "failed") ? exits.denied : exits.done;
 }
+
+/** Nothing is to be said of a provider that nobody reaches, and not once a check. */
+async function silenceOf(origin: string): Promise<string | null> {
+  const client = createClient(origin);
+  try {
+    await client.send({ method: "GET", target: "/" }, null);
+    return null;
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    return UNREACHED.has(code) ? code : null;
+  } finally {
+    client.close();
+  }
+}
+
+const UNREACHED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
 
 function readGiven(path: string): Buffer {
   return readGivenFile(path, defaults.conformanceReplyBytes, "file_unreadable");

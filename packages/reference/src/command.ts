@@ -50,7 +50,9 @@ export async function runReference(
     provider = await ports.start({ ...options, ...signer });
   } catch (error) {
     if (!isPortTrouble(error)) throw error;
-    io.err(`Port ${options.port} on 127.0.0.1 cannot be listened on (${error.code}). Choose another with --port.`);
+    io.err(
+      `port_in_use: Port ${options.port} on 127.0.0.1 cannot be listened on (${error.code}). Choose another with --port.`,
+    );
     return exits.denied;
   }
   const { origin, webhookSecret } = provider;

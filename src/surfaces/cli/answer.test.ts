@@ -35,6 +35,24 @@ test("findings stand below it, escaped as well", async () => {
   assert.deepEqual(lines, ["schema_violation: no", "  /: \\u{7}ring"]);
 });
 
+test("what to do next stands below where the refusal names no command itself, and only where it says more", async () => {
+  const lines = async (message: string, next: string) => (await told(new Denied("not_found", message, { next }))).lines;
+  assert.deepEqual(await lines("It is not there.", "See: gw pack list."), [
+    "not_found: It is not there.",
+    "  See: gw pack list.",
+  ]);
+  assert.deepEqual((await lines("gw runs as user 7.", "Ask them.")).length, 2, "no command, whatever it begins with");
+  assert.deepEqual(await lines("See: gw grant list", "Look elsewhere."), ["not_found: See: gw grant list"]);
+  assert.deepEqual(await lines("Too long.", "The message says how much."), ["not_found: Too long."]);
+});
+
+test("a finding that only repeats the message is said once", async () => {
+  const errors = [{ code: "json_malformed", path: "", message: "byte 1: no" }] as const;
+  assert.deepEqual((await told(new Denied("json_malformed", "byte 1: no", { errors }))).lines, [
+    "json_malformed: byte 1: no",
+  ]);
+});
+
 test("what is escaped already, and letters of every script, stay as they are", async () => {
   assert.deepEqual((await told(new Denied("not_found", "\\u{202e} h\u00e4 \u6771"))).lines, [
     "not_found: \\u{202e} h\u00e4 \u6771",

@@ -2,6 +2,7 @@ import { printable } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { deniedByFiles } from "../../kernel/file-trouble.ts";
 import { Unreachable } from "../client/connection.ts";
+import { namesCommand } from "./command-words.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
 
 /** Runs a command's work and turns every refusal into its code, a message for a person, and the exit it stands for. */
@@ -19,10 +20,17 @@ export async function answering(io: CliIo, work: () => Exit | Promise<Exit>): Pr
     io.err(printable(`${error.code}: ${first}`));
     // Messages may quote what a provider or an agent wrote, and this is a person's terminal.
     for (const line of rest) io.err(`  ${printable(line)}`);
-    for (const { path, message } of error.errors) io.err(printable(`  ${path === "" ? "/" : path}: ${message}`));
+    for (const { path, message } of error.errors)
+      if (message !== error.message) io.err(printable(`  ${path === "" ? "/" : path}: ${message}`));
     for (const line of budgetLines(error.extra["budget"])) io.err(line);
+    if (saysMore(error)) io.err(printable(`  ${error.next}`));
     return exitOf(error);
   }
+}
+
+/** What the gateway's table says of a code helps where the refusal itself names nothing to type, and more than "see above". */
+function saysMore({ message, next }: Denied): boolean {
+  return next !== null && !namesCommand(message) && !/^(?:The message|Each entry|Do what the message)/.test(next);
 }
 
 /** Which ceiling stopped it first, and what is left of each: a report of a stop needs no second question. */

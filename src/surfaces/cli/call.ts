@@ -2,6 +2,7 @@ import { parseJsonValue } from "../../../packages/request/src/json/parse.ts";
 import type { CostRecord } from "../../conventions/budget/record.ts";
 import { reportLines } from "../../conventions/discovery/report.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
+import type { Code } from "../../kernel/codes.ts";
 import { showText } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
@@ -37,10 +38,17 @@ async function callAndReport(action: string, pairs: readonly string[], options: 
     const reads = ["read", "preview"].includes(String(definition?.["effect"]));
     const call = (wait: number) => client.call(run.run_id, action, input, wait, options.repeatOf);
     return report(await awaitCall(client, call, options, io), options, io, reads);
+  } catch (error) {
+    if (!(error instanceof Denied && ABOUT_ARGUMENTS.has(error.code))) throw error;
+    const { errors, retryAllowed, extra } = error;
+    const next = `What it takes: gw actions ${action}`;
+    throw new Denied(error.code, error.message, { errors, retryAllowed, extra, next });
   } finally {
     client.close();
   }
 }
+
+const ABOUT_ARGUMENTS: ReadonlySet<Code> = new Set(["schema_violation", "segment_refused", "json_malformed"]);
 
 /** Waits for a call, and says so once a person is really asked: what is refused before that keeps nobody waiting. */
 export async function awaitCall(

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { Command, Help, type Option } from "commander";
+import { commandWords as words } from "./command-words.ts";
 import { addApprovalCommands } from "./commands/approvals.ts";
 import { addAuditCommands } from "./commands/audit.ts";
 import { addBackupCommands } from "./commands/backup.ts";
@@ -37,49 +38,37 @@ type Part = readonly [add: (program: Command, deps: CliDeps) => void, ...words: 
 
 /** What adds commands, in the order of the help, each with the words that it adds; what tells of all commands has none. */
 const parts: readonly Part[] = [
-  [addVaultCommands, "init", "passphrase", "operator"],
-  [addCredentialCommands, "credential"],
-  [addPolicyCommands, "policy"],
-  [addPasskeyCommands, "passkey"],
-  [addWebhookCommands, "webhook"],
-  [addGrantCommands, "grant"],
-  [
-    addGatewayCommands,
-    "up",
-    "status",
-    "metrics",
-    "unlock",
-    "lock",
-    "login",
-    "passphrase-prompt",
-    "logout",
-    "resume",
-    "doctor",
-  ],
-  [addPackCommands, "pack"],
-  [addCallerCommands, "caller"],
-  [addApprovalCommands, "approvals", "approve", "deny", "revoke"],
-  [addTicketCommands, "ticket"],
-  [addWatchCommand, "watch"],
-  [addConsoleCommand, "console"],
-  [addCallCommand, "actions", "call"],
-  [addPlanCommands, "plan", "execute"],
-  [addOperationCommands, "operation"],
-  [addRunCommand, "run"],
-  [addMcpCommands, "mcp", "connect"],
-  [addAuditCommands, "audit", "sessions", "activity"],
-  [addBackupCommands, "backup", "restore"],
-  [addHubCommands, "hub"],
-  [addSshCommands, "ssh"],
-  [addUpgradeCommands, "upgrade"],
-  [addReferenceCommand, "reference"],
-  [addConformanceCommand, "conformance"],
-  [addDemoCommand, "demo"],
-  [addShellCommand, "setup-shell"],
-  [addInstallCommands, "install", "uninstall"],
+  [addVaultCommands, ...words.vault],
+  [addCredentialCommands, ...words.credential],
+  [addPolicyCommands, ...words.policy],
+  [addPasskeyCommands, ...words.passkey],
+  [addWebhookCommands, ...words.webhook],
+  [addGrantCommands, ...words.grant],
+  [addGatewayCommands, ...words.gateway],
+  [addPackCommands, ...words.pack],
+  [addCallerCommands, ...words.caller],
+  [addApprovalCommands, ...words.approval],
+  [addTicketCommands, ...words.ticket],
+  [addWatchCommand, ...words.watch],
+  [addConsoleCommand, ...words.console],
+  [addCallCommand, ...words.call],
+  [addPlanCommands, ...words.plan],
+  [addOperationCommands, ...words.operation],
+  [addRunCommand, ...words.run],
+  [addMcpCommands, ...words.mcp],
+  [addAuditCommands, ...words.audit],
+  [addBackupCommands, ...words.backup],
+  [addHubCommands, ...words.hub],
+  [addSshCommands, ...words.ssh],
+  [addUpgradeCommands, ...words.upgrade],
+  [addReferenceCommand, ...words.reference],
+  [addConformanceCommand, ...words.conformance],
+  [addDemoCommand, ...words.demo],
+  [addShellCommand, ...words.shell],
+  [addInstallCommands, ...words.install],
   [addCompletionCommand],
   [addManualCommand],
-  [addVersionCommand, "version"],
+  [addVersionCommand, ...words.version],
 ];
 
 /**
@@ -93,7 +82,9 @@ export function createProgram(deps: CliDeps, word?: string): Command {
     .option("--home <DIR>", "the home folder (else GW_HOME, /etc/gw/gw.yaml, ~/.gw)", (dir) => resolve(dir))
     .option("--config <FILE>", "the machine's configuration, instead of /etc/gw/gw.yaml", (file) => resolve(file))
     .option("--json", "print records for programs")
-    .configureHelp({ showGlobalOptions: true, optionDescription: describeOption })
+    // Beside the longest command 80 columns leave 38: a text that is broken there is read more easily than one that runs over the edge.
+    .configureHelp({ showGlobalOptions: true, optionDescription: describeOption, minWidthToWrap: 30 })
+    .configureOutput({ writeErr: (text) => deps.io.err(text.replace(/\n$/, "")) })
     .showHelpAfterError("Run it with --help to see how it is used.")
     // Before any command is added: each takes it over from here, and a mistake in any of them is a usage error.
     .exitOverride()

@@ -1,6 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import type { Code } from "../../kernel/codes.ts";
 import { Denied } from "../../kernel/failure.ts";
+import { deniedByFiles } from "../../kernel/file-trouble.ts";
 
 /** A file that a person names on the command line: a regular one, whole, and never more than `most` bytes of it. */
 export function readGivenFile(path: string, most: number, code: Code, tooLarge = code): Buffer {
@@ -24,8 +25,8 @@ export function openGivenFile(path: string, code: Code): number {
   try {
     // Without O_NONBLOCK a pipe would hold us here for ever.
     descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  } catch {
-    throw new Denied(code, `${path} cannot be read.`);
+  } catch (error) {
+    throw new Denied(code, deniedByFiles(error)?.message ?? `${path} cannot be read.`);
   }
   if (fstatSync(descriptor).isFile()) return descriptor;
   closeSync(descriptor);

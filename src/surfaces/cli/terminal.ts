@@ -4,6 +4,7 @@ import { isatty, ReadStream } from "node:tty";
 import { Denied } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
 import type { CliIo } from "./io.ts";
+import { sayProse } from "./say-prose.ts";
 
 const MAX_SECRET_BYTES = 65_536;
 
@@ -14,7 +15,7 @@ export function openTerminal(): CliIo {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", ignoreClosedPipe);
   return {
     out: (line) => void process.stdout.write(`${line}\n`),
-    err: (line) => void process.stderr.write(`${line}\n`),
+    err: sayError,
     isTty,
     ...(process.stderr.isTTY === true ? { status: (text) => void process.stderr.write(`\r${text}\x1b[K`) } : {}),
     intoFile: !isTty && isFile(1),
@@ -25,6 +26,13 @@ export function openTerminal(): CliIo {
     ask,
     readSecret: (prompt) => (process.stdin.isTTY === true ? askSecret(prompt) : readPiped()),
   };
+}
+
+/** What is said beside the answer are sentences: on a terminal no word of them is cut where the window ends. */
+function sayError(text: string): void {
+  const { isTTY, columns } = process.stderr;
+  const out = (row: string): void => void process.stderr.write(`${row}\n`);
+  for (const line of text.split("\n")) sayProse({ out, ...(isTTY === true ? { columns } : {}) }, line, 2);
 }
 
 /** A descriptor that was closed before the start is none. */

@@ -56,7 +56,9 @@ const ENVELOPE = new Set(["type", "title", "status", "detail", "code", "message"
 export function readProblem(bytes: Uint8Array, asked: string): Denied {
   const told = readAnswer(bytes, problem, asked);
   const known = (code: string): Code => (Object.hasOwn(codes, code) ? (code as Code) : "internal_fault");
-  return new Denied(known(told.code), told.message, {
+  const code = known(told.code);
+  return new Denied(code, told.message, {
+    next: codes[code].mend,
     retryAllowed: told.retry_allowed === true,
     errors: (told.errors ?? []).map((one) => ({ ...one, code: known(one.code) })),
     extra: Object.fromEntries(Object.entries(told).filter(([name]) => !ENVELOPE.has(name))),

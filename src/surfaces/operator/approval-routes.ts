@@ -31,7 +31,8 @@ export function approvalRoutes({ gateway, clock }: Steward): readonly PlaneRoute
       },
       ({ params }) => {
         const found = gateway.desk.find(params.approval_id);
-        if (found === undefined) throw new Denied("not_found", "There is no such approval.");
+        if (found === undefined)
+          throw new Denied("not_found", "There is no such approval. Those that wait: gw approvals");
         return { status: 200, body: approvalRecord(found, clock.bootMs()) };
       },
       mayRead,

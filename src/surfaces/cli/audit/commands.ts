@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { readLogId } from "../../../audit/read/marks.ts";
 import { rewrapSeeds } from "../../../audit/read/rewrap.ts";
@@ -126,5 +127,11 @@ function reading(
 }
 
 function logOf({ home, log }: OperatorOptions & LogOption): string {
-  return log ?? join(home, "audit");
+  const own = join(home, "audit");
+  if (log === undefined && existsSync(join(home, "vault.json")) && !existsSync(own))
+    throw new Denied(
+      "not_found",
+      `Nothing is on record in ${home} yet: no gateway has run there. Start it with: gw up`,
+    );
+  return log ?? own;
 }

@@ -1,5 +1,6 @@
 import { Denied } from "../../../kernel/failure.ts";
 import { Secret } from "../../../kernel/secret.ts";
+import { readPlace } from "../../../vault/credential.ts";
 import { findEntry } from "../../../vault/entry.ts";
 import { openHome } from "../../../vault/files/home.ts";
 import { isRemote } from "../../../vault/source/remote.ts";
@@ -76,6 +77,8 @@ export function storeGiven(
       : undefined;
     const source = readSourceOptions(options);
     if (exchange === undefined) refuseExchangeOptions(withoutOwn(kind, asked, source !== undefined));
+    const header = options.header === undefined ? {} : { headerName: options.header };
+    readPlace(openHome(options.home, ports.random).readVault(), { label, kind, boundTo, ...header });
     return await withOperator(options, io, ports, async (session) => {
       using given =
         google?.secret ?? (hasNoSecret(exchange, source) ? Secret.take(Buffer.alloc(0)) : await take(session, kind));
@@ -89,7 +92,7 @@ export function storeGiven(
           ...(source === undefined ? {} : { source }),
           ...(options.keyId === undefined ? {} : { keyId: options.keyId }),
           ...(options.withCertificate === undefined ? {} : { withCertificate: options.withCertificate }),
-          ...(options.header === undefined ? {} : { headerName: options.header }),
+          ...header,
           ...(keyPassphrase === undefined ? {} : { keyPassphrase }),
         }),
       );

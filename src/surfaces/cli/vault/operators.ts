@@ -1,6 +1,6 @@
 import { openHome } from "../../../vault/files/home.ts";
 import { keyIdOf } from "../../../vault/keys.ts";
-import { addOperator, changePassphrase, removeOperator, setPin } from "../../../vault/operator-change.ts";
+import { addOperator, changePassphrase, checkNewName, removeOperator, setPin } from "../../../vault/operator-change.ts";
 import { recipientOf } from "../../../vault/policy/change.ts";
 import { signPolicy } from "../../../vault/policy/verify.ts";
 import { answering } from "../answer.ts";
@@ -20,8 +20,9 @@ export function runOperatorAdd(
   io: CliIo,
   ports: VaultCliPorts,
 ): Promise<Exit> {
-  return answering(io, () =>
-    withPassphrase(options, io, ports, async (session) => {
+  return answering(io, () => {
+    checkNewName(openHome(options.home, ports.random).readVault(), name);
+    return withPassphrase(options, io, ports, async (session) => {
       using passphrase = await newPassphrase(options, io, `New passphrase of ${name}: `);
       const vault = await applyChange(session, ports, { what: "operator_added", subject: name }, async (current) => {
         const next = await addOperator(current, session.operator, { operatorName: name, passphrase }, ports);
@@ -38,8 +39,8 @@ export function runOperatorAdd(
         `${name} is an operator, key ${keyId}.`,
       );
       return exits.done;
-    }),
-  );
+    });
+  });
 }
 
 export function runOperatorList(options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {

@@ -122,6 +122,12 @@ function readCeiling(ceiling: CeilingName, word: string, subject: string): Polic
   };
 }
 
+/** What gw policy show also tells of. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  decide_with: "gw policy decide-with any|passkey",
+  two_people: "gw policy approvers ACTION 1|2",
+};
+
 function readChoice(setting: string, word: string): { readonly name: keyof PolicySettings; readonly value: JsonValue } {
   const known = Object.hasOwn(settings, setting) ? settings[setting as SettingName] : undefined;
   if (setting === "session_approval") {
@@ -130,6 +136,8 @@ function readChoice(setting: string, word: string): { readonly name: keyof Polic
       "session_approval is gone, and an older policy that has it off opens without it: a person is asked about every session that no grant covers. Bound whom, what and how long with: gw grant add",
     );
   }
+  if (Object.hasOwn(ELSEWHERE, setting))
+    throw new Denied("value_not_allowed", `${setting} is signed with a command of its own: ${ELSEWHERE[setting]}`);
   if (known === undefined) {
     throw new Denied(
       "value_not_allowed",

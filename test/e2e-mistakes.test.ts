@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { asUser, codeOf, type Gateway, GW, Home, makeFolder } from "./support/home.ts";
+import { noTmux, openPane } from "./support/pane.ts";
+
+describe("what a person mistypes", asUser, () => {
+  let home: Home;
+  let gateway: Gateway | undefined;
+
+  before(async () => {
+    home = await new Home(makeFolder()).init();
+  });
+  after(() => gateway?.end());
+
+  test("is refused before a secret is asked for, where no secret is needed to see it", async () => {
+    const add = ["credential", "add"];
+    const bearer = ["--kind", "bearer", "--origin"];
+    const mistakes: readonly (readonly [code: string, args: readonly string[]])[] = [
+      ["credential_invalid", [...add, "no label", ...bearer, "https://api.acme.example"]],
+      ["credential_invalid", [...add, "acme", ...bearer, "api.acme.example"]],
+      ["credential_invalid", [...add, "acme", "--kind", "header", "--origin", "https://api.acme.example"]],
+      ["operator_name_invalid", ["operator", "add", "Bob B."]],
+      ["operator_exists", ["operator", "add", "ada"]],
+      // Here nobody could be asked: what is right goes that far.
+      ["terminal_needed", [...add, "acme", ...bearer, "https://api.acme.example"]],
+      ["terminal_needed", ["operator", "add", "bob"]],
+    ];
+    const vault = (): string => readFileSync(join(home.folder, "vault.json"), "utf8");
+    const unchanged = vault();
+    for (const [code, args] of mistakes) {
+      const done = await home.run(args);
+      assert.deepEqual([done.code, codeOf(done)], [1, code], args.join(" "));
+    }
+    assert.equal(vault(), unchanged);
+  });
+
+  test("names what to type instead: a setting with a command of its own, a journal before any gateway ran", async () => {
+    for (const [setting, instead] of [
+      ["two_people", "gw policy approvers"],
+      ["decide_with", "gw policy decide-with"],
+    ] as const) {
+      const done = await home.operator(["policy", "set", setting, "x"]);
+      assert.equal(codeOf(done), "value_not_allowed");
+      assert.ok(done.err.includes(instead), done.err);
+    }
+    for (const journal of ["activity", "sessions"]) {
+      const done = await home.operator([journal]);
+      assert.deepEqual([done.code, codeOf(done)], [1, "not_found"]);
+      assert.match(done.err, /gw up/);
+    }
+  });
+
+  test("a provider that nobody reaches is told once, not once a check", async () => {
+    const done = await home.run(["conformance", "http://127.0.0.1:1"]);
+    assert.deepEqual([done.code, codeOf(done), done.out], [3, "provider_not_answered", ""]);
+  });
+
+  test("what the gateway refuses says what to do next", async () => {
+    gateway = await home.up();
+    const refused: readonly (readonly [code: string, next: RegExp, args: readonly string[]])[] = [
+      ["not_found", /gw approvals/, ["approve", "apr_01m7gwx0168jedv0mkrybqr3k2"]],
+      ["action_not_permitted", /gw actions/, ["call", "acme.nothing.here"]],
+    ];
+    for (const [code, next, args] of refused) {
+      const done = await (args[0] === "call" ? home.run(args) : home.operator(args));
+      assert.deepEqual([done.code, codeOf(done)], [1, code], args.join(" "));
+      assert.match(done.err, next);
+    }
+  });
+
+  test("on a terminal no word of a refusal or of the help is cut where the window ends", {
+    ...(noTmux === null ? {} : { skip: noTmux }),
+  }, async () => {
+    const words = (text: string): readonly string[] => text.split(/\s+/).filter((word) => word !== "");
+    const longest = async (args: readonly string[]): Promise<readonly string[]> => words((await home.run(args)).err);
+    for (const args of [
+      ["status", "--hub", "nothing"],
+      ["console", "--port", "80"],
+    ]) {
+      const command = `"${GW}" ${args.join(" ")} --home "${home.folder}"`;
+      const size = { columns: 40, rows: 30 };
+      const pane = openPane(dirname(home.folder), `${command}; echo LEFT; sleep 600`, home.environment(), size);
+      try {
+        await pane.shows("LEFT");
+        const shown = words(pane.text());
+        for (const word of (await longest(args)).filter(({ length }) => length < 38))
+          assert.ok(shown.includes(word), word);
+      } finally {
+        pane.close();
+      }
+    }
+    const help = (await home.run(["--help"])).out.split("\n");
+    assert.deepEqual(
+      help.filter((line) => line.length > 80),
+      [],
+    );
+  });
+});
