@@ -144,7 +144,7 @@ export function startWaiting(parts: WaitingParts): Waiting {
         }
         await withdraw(connection, request.nonce);
       } catch (error) {
-        parts.tell(error instanceof Denied ? error : null);
+        parts.tell(error instanceof Denied ? error : new Denied("internal_fault", String(error).slice(0, 300)));
       } finally {
         await connection?.close();
       }
