@@ -5,7 +5,7 @@ import { build, buildSync, type Plugin } from "esbuild";
 import { mergeParts } from "./merge-parts.ts";
 
 /** What is plain JavaScript and loaded by what is started often: taken into the programs, the rest stays a package. */
-export const TAKEN = ["commander", "hpke", "jose", "@modelcontextprotocol/server", "undici", "yaml"];
+export const TAKEN = ["commander", "hpke", "jose", "@modelcontextprotocol/server", "yaml"];
 const PROGRAMS = ["gateway", "gw", "gw-box", "gw-ident", "gw-keeper", "gw-ssh"];
 /** The bundler asks a plugin about nothing but what its filter names: each question costs more than most files. */
 const OF_NODE = new RegExp(`^(?:node:.+|${builtinModules.filter((name) => /^[a-z0-9_/]+$/.test(name)).join("|")})$`);
@@ -47,7 +47,7 @@ export async function bundlePrograms(root: string, dist: string): Promise<void> 
         absWorkingDir: dist,
         preserveSymlinks: true,
         external: Object.keys(dependencies).filter((name) => !TAKEN.includes(name)),
-        plugins: [keepPlaces(dist, packages, programs), loadNames, loadLazily, takeClientAlone(dist)],
+        plugins: [keepPlaces(dist, packages, programs), loadNames, loadLazily],
         logLevel: "error",
       });
       const parts = await mergeParts(`${name}.js`, outputFiles, metafile);
@@ -114,19 +114,6 @@ function namesOf(path: string): string {
       .filter((name) => name !== "default")
       .map((name) => `const _${name} = /* @__PURE__ */ read("${name}");\nexport { _${name} as ${name} };`),
   ].join("\n");
-}
-
-/** Of undici the client alone: its front door brings a browser's fetch, which nobody here asks for. */
-export function takeClientAlone(resolveDir: string): Plugin {
-  const contents = `export { default as Client } from "undici/lib/dispatcher/client.js";
-export { default as errors } from "undici/lib/core/errors.js";`;
-  return {
-    name: "take-client-alone",
-    setup({ onResolve, onLoad }) {
-      onResolve({ filter: /^undici$/ }, ({ path }) => ({ path, namespace: "client", sideEffects: false }));
-      onLoad({ filter: /^/, namespace: "client" }, () => ({ contents, resolveDir }));
-    },
-  };
 }
 
 if (import.meta.main) {

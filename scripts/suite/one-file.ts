@@ -3,7 +3,7 @@ import { stripTypeScriptTypes } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { build, type Plugin } from "esbuild";
 import { parseSync } from "oxc-parser";
-import { loadLazily, TAKEN, takeClientAlone } from "../bundle.ts";
+import { loadLazily, TAKEN } from "../bundle.ts";
 import { cheapen } from "./cheapen.ts";
 
 /** A package that is no part of the file is loaded when it is first used. */
@@ -48,7 +48,7 @@ export async function makeOneFile(root: string, tests: readonly string[], folder
 const gw$clone = globalThis[Symbol.for("gw.clone")];
 const gw$loadPackage = gw$findPackages(gw$clone + "/package.json");`,
     },
-    plugins: [loadLazily, takeClientAlone(root), loadPackagesLazily, keepPlaces(root)],
+    plugins: [loadLazily, loadPackagesLazily, keepPlaces(root)],
     logLevel: "error",
   });
   writeFileSync(join(folder, "names.json"), JSON.stringify(names));

@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -10,33 +8,13 @@ import { setImmediate } from "node:timers/promises";
 import { createAnswerRoom } from "../../../gateway/answer-room.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { createSpool } from "../../store/spool.ts";
-import { type Connection, closeConnection, openConnection } from "./connection.ts";
-import { type ExchangeRequest, exchange } from "./exchange.ts";
-import { Stop } from "./stop.ts";
-import { response, type ScriptedServer, startScriptedServer } from "./testing/scripted-server.ts";
+import { exchange } from "./exchange.ts";
+import { get, openTo, stoppable } from "./testing/open-to.ts";
+import { response, startScriptedServer } from "./testing/scripted-server.ts";
 
 const OK = response("200 OK", {}, "ok");
 
-function get(path: string): ExchangeRequest {
-  return { method: "GET", path, headers: [], body: null, responseBytes: 1_000 };
-}
-
-async function openTo(server: ScriptedServer): Promise<Connection & Disposable> {
-  const socket: Socket = connect(server.port, "127.0.0.1");
-  socket.on("error", () => {});
-  await once(socket, "connect");
-  const limits = { idleMs: 1_000, responseHeaderBytes: 16_384 };
-  const connection = openConnection(`http://127.0.0.1:${server.port}`, "127.0.0.1", socket, limits);
-  return { ...connection, [Symbol.dispose]: () => closeConnection(connection) };
-}
-
-function stoppable() {
-  const controller = new AbortController();
-  const stop = new Stop(5_000, controller.signal);
-  return { stop, abort: () => controller.abort(), [Symbol.dispose]: () => stop.end() };
-}
-
-test("a call that is called off before undici's first write is not written, then or later", async () => {
+test("a call that is called off before the first write is not written, then or later", async () => {
   await using server = await startScriptedServer({ onRequest: (socket) => socket.write(OK) });
   for (const reused of [false, true]) {
     using connection = await openTo(server);

@@ -1,4 +1,4 @@
-import { type Connection, closeConnection, isReusable } from "./connection.ts";
+import type { Connection } from "./connection.ts";
 import type { Stop, StopCause } from "./stop.ts";
 
 /** Leave to use one connection of a group: an idle one, or room to dial a new one. Must be given back exactly once. */
@@ -63,17 +63,17 @@ export class Pool {
 
   /** The exchange left the connection whole: keep it for the next one. */
   release(group: Group, connection: Connection): void {
-    if (this.#closed || !isReusable(connection)) {
+    if (this.#closed || !connection.reusable) {
       this.discard(group, connection);
       return;
     }
     group.idle.push(connection);
-    if (connection.uses === 1) connection.client.once("disconnect", () => this.#dropIdle(group, connection));
+    connection.onGone ??= () => this.#dropIdle(group, connection);
     this.#serve();
   }
 
   discard(group: Group, connection: Connection): void {
-    closeConnection(connection);
+    connection.close();
     this.forfeit(group);
   }
 
@@ -104,8 +104,8 @@ export class Pool {
 
   #tryLease(group: Group, addresses: readonly string[]): Lease | null {
     for (let connection = group.idle.pop(); connection !== undefined; connection = group.idle.pop()) {
-      if (isReusable(connection) && addresses.includes(connection.address)) return { kind: "idle", group, connection };
-      closeConnection(connection);
+      if (connection.reusable && addresses.includes(connection.address)) return { kind: "idle", group, connection };
+      connection.close();
       this.#uncount(group);
     }
     if (group.open >= this.#perGroup) return null;
@@ -134,7 +134,7 @@ export class Pool {
     for (const group of this.#groups.values()) {
       const connection = group.idle.shift();
       if (connection === undefined) continue;
-      closeConnection(connection);
+      connection.close();
       this.#uncount(group);
       return true;
     }

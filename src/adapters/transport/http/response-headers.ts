@@ -61,42 +61,27 @@ for (const name of REQUEST_ID) ALLOWED.add(name);
 
 export interface ResponseHead {
   readonly headers: Readonly<Record<string, string>>;
-  /** Null where the message has no length of its own and ends when the connection does. */
-  readonly framing: "length" | "chunked" | "both" | "unknown_coding" | null;
-  readonly contentLength: number | null;
+  /** The body is in some coding, which was not asked for. */
   readonly encoded: boolean;
 }
 
-/** Names in lower case, as the parser gives them; a field that came more than once is an array. */
-export type ParsedFields = Readonly<Record<string, string | readonly string[] | undefined>>;
-
-export function readResponseHead(fields: ParsedFields, also?: string): ResponseHead {
+/** Names in lower case and values, in turns, as they came. `also` is one more name that is let through. */
+export function readResponseHead(fields: readonly string[], also?: string): ResponseHead {
   const headers: Record<string, string> = {};
-  for (const name of Object.keys(fields)) {
+  /** Fields that can have one value and came with two. */
+  const unclear: string[] = [];
+  let encoded = false;
+  for (let index = 0; index < fields.length; index += 2) {
+    const [name = "", value = ""] = [fields[index], fields[index + 1]];
+    if (name === "content-encoding") encoded ||= value !== "" && value.toLowerCase() !== "identity";
     if (!ALLOWED.has(name) && name !== also) continue;
-    const value = readValue(name, fields[name]);
-    if (value !== undefined) headers[name] = value;
+    const held = Object.hasOwn(headers, name) ? headers[name] : undefined;
+    if (held === undefined) headers[name] = value;
+    else if (LISTS.has(name)) headers[name] = `${held}, ${value}`;
+    else if (held !== value) unclear.push(name);
   }
-  const length = joined(fields["content-length"]);
-  const transfer = joined(fields["transfer-encoding"]);
-  const encoding = joined(fields["content-encoding"])?.toLowerCase() ?? "identity";
-  return {
-    headers,
-    framing: framingOf(length, transfer),
-    contentLength: length === undefined ? null : Number(length),
-    encoded: encoding !== "identity" && encoding !== "",
-  };
-}
-
-/** Undefined where a field that can have one value came with two. */
-function readValue(name: string, value: string | readonly string[] | undefined): string | undefined {
-  if (typeof value === "string" || value === undefined) return value?.trim();
-  if (LISTS.has(name)) return value.join(", ");
-  return value.every((other) => other === value[0]) ? value[0]?.trim() : undefined;
-}
-
-function joined(value: string | readonly string[] | undefined): string | undefined {
-  return typeof value === "string" || value === undefined ? value?.trim() : value.join(",");
+  for (const name of unclear) delete headers[name];
+  return { headers, encoded };
 }
 
 export function remoteRequestId(headers: Readonly<Record<string, string>>): string | null {
@@ -105,11 +90,4 @@ export function remoteRequestId(headers: Readonly<Record<string, string>>): stri
     if (value !== undefined && value !== "" && value.length <= REQUEST_ID_CHARS) return value;
   }
   return null;
-}
-
-function framingOf(length: string | undefined, transfer: string | undefined): ResponseHead["framing"] {
-  if (transfer === undefined) return length === undefined ? null : "length";
-  if (length !== undefined) return "both";
-  // A coding below chunked would hide the body from the scan for the credential.
-  return transfer.toLowerCase() === "chunked" ? "chunked" : "unknown_coding";
 }

@@ -7,7 +7,7 @@ import type { NeverSent, TransportObservation } from "../../../conventions/outco
 import type { HttpSend, HttpTransport, LentCredential, SendLimits } from "../../../gateway/ports.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { answer } from "./answer.ts";
-import { type Connection, openConnection } from "./connection.ts";
+import { Connection } from "./connection.ts";
 import { createAuthorities, type DialFailure, dial, showing } from "./dial.ts";
 import { type Exchanged, exchange } from "./exchange.ts";
 import { locate } from "./locate.ts";
@@ -152,7 +152,7 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
       if (dialled.kind === "connected") {
         const { responseHeaderBytes } = settings;
         const connectionLimits = { idleMs: route.idleMs, responseHeaderBytes };
-        const connection = openConnection(route.target.origin, address, dialled.socket, connectionLimits);
+        const connection = new Connection(hostOf(route.target.origin), address, dialled.socket, connectionLimits);
         return { kind: "opened", connection };
       }
       failure = { ...dialled, detail: `${address}: ${dialled.detail}` };
@@ -163,10 +163,7 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
 
   function giveBack(group: Group, connection: Connection, exchanged: Exchanged): void {
     if (exchanged.kind !== "answered") pool.discard(group, connection);
-    else {
-      connection.uses++;
-      pool.release(group, connection);
-    }
+    else pool.release(group, connection);
   }
 }
 
@@ -189,7 +186,7 @@ type Opened =
 interface SendState {
   readonly stop: Stop;
   connected: boolean;
-  /** The request was given to undici and has not been proven unwritten. */
+  /** The request was given to a connection and has not been proven unwritten. */
   handed: boolean;
 }
 
@@ -204,6 +201,11 @@ function neverSent(reason: NeverSent["reason"], detail: string): Seen {
 function faultSeen(state: SendState): Seen {
   if (state.handed) return { kind: "silent", reason: "connection_lost", detail: "fault_in_transport" };
   return neverSent("aborted", "fault_in_transport");
+}
+
+/** The name, and the port where it is not the scheme's own. */
+function hostOf(origin: string): string {
+  return origin.slice(origin.indexOf("//") + 2);
 }
 
 function withQuery(path: string, query: string): string {
