@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { doctorLines, runDoctor } from "./doctor.ts";
-import { sayProse } from "./say-prose.ts";
+import { hangOf, sayProse } from "./say-prose.ts";
 import { widthOf } from "./watch/measure.ts";
 
 function said(text: string, columns: number | undefined, hang?: number): string[] {
@@ -30,6 +30,17 @@ test("on a terminal a sentence is broken between words, and every word of it is 
       for (const line of lines.slice(1)) assert.ok(line.startsWith(" ".repeat(hang)) && line[hang] !== " ", line);
     }),
   );
+});
+
+test("where a line of a card goes on it stands deeper than any line of the card begins", () => {
+  const words = `Image enrolled as our node ${"and more of it ".repeat(12)}`;
+  for (const line of [`  ${words}`, `    agent says  "${words}"`, `${words}`]) {
+    const [, ...rest] = said(line, 80, hangOf(line));
+    const start = line.length - line.trimStart().length;
+    assert.ok(rest.length > 0);
+    for (const row of rest) assert.ok(row.length - row.trimStart().length > start, row);
+    if (start > 0) for (const row of rest) assert.ok(row.length - row.trimStart().length > 4, row);
+  }
 });
 
 test("into a file or a pipe, and in a window too narrow for words, it stays the line that it is", () => {

@@ -28,3 +28,12 @@ export function sayProse(io: Pick<CliIo, "out" | "columns">, text: string, hang 
   }
   io.out(row);
 }
+
+/**
+ * Deeper than it begins: a card is shown line by line, with what an agent wrote in it, and where such a line goes on nobody may take it
+ * for the next one.
+ */
+export function hangOf(line: string): number {
+  const start = line.length - line.trimStart().length;
+  return start === 0 ? 2 : start + 6;
+}

@@ -4,7 +4,7 @@ import { isatty, ReadStream } from "node:tty";
 import { Denied } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
 import type { CliIo } from "./io.ts";
-import { sayProse } from "./say-prose.ts";
+import { hangOf, sayProse } from "./say-prose.ts";
 
 const MAX_SECRET_BYTES = 65_536;
 
@@ -32,7 +32,7 @@ export function openTerminal(): CliIo {
 function sayError(text: string): void {
   const { isTTY, columns } = process.stderr;
   const out = (row: string): void => void process.stderr.write(`${row}\n`);
-  for (const line of text.split("\n")) sayProse({ out, ...(isTTY === true ? { columns } : {}) }, line, 2);
+  for (const line of text.split("\n")) sayProse({ out, ...(isTTY === true ? { columns } : {}) }, line, hangOf(line));
 }
 
 /** A descriptor that was closed before the start is none. */
