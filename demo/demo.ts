@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Denied } from "../src/kernel/failure.ts";
 import { type CliIo, type Exit, exits } from "../src/surfaces/cli/io.ts";
+import { sayProse } from "../src/surfaces/cli/say-prose.ts";
 import { openHome } from "../src/vault/files/home.ts";
 import { Astray, Skipped } from "./astray.ts";
 import type { Narrator, Scene } from "./scene.ts";
@@ -29,7 +30,7 @@ const story: readonly Scene[] = [
 
 export async function playDemo(
   { home, json }: DemoOptions,
-  io: Pick<CliIo, "out" | "err">,
+  io: Pick<CliIo, "out" | "err" | "columns">,
   ports: StagePorts,
   scenes = story,
 ): Promise<Exit> {
@@ -58,7 +59,7 @@ export async function playDemo(
     } finally {
       await stage.close();
     }
-    if (!json) io.out(closing(home));
+    if (!json) narrate(io).say(closing(home));
     return exits.done;
   } catch (error) {
     if (!(error instanceof Astray)) throw error;
@@ -82,13 +83,16 @@ async function playUnlessSkipped(scene: Scene, stage: Stage, tell: Narrator): Pr
 
 function closing(home: string | null): string {
   return home === null
-    ? "\nAll of it went as told. Keep the home to look around in: gw demo --home DIR"
-    : `\nAll of it went as told. The home stays in ${home}; its log can be checked with: gw audit verify --log ${join(home, "audit")}`;
+    ? "All of it went as told. Keep the home to look around in: gw demo --home DIR"
+    : `All of it went as told. The home stays in ${home}. Its keys are gone, so that nobody can read its log; it is checked without one: gw audit verify --log ${join(home, "audit")}`;
 }
 
-function narrate(io: Pick<CliIo, "out">): Narrator {
+function narrate(io: Pick<CliIo, "out" | "columns">): Narrator {
   return {
-    say: (text) => io.out(`\n${text}`),
+    say(text) {
+      io.out("");
+      sayProse(io, text);
+    },
     show: (lines) => {
       for (const line of lines) io.out(line === "" ? "  |" : `  | ${line}`);
     },
