@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { generateKeyPairSync } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { asUser, codeOf, type Gateway, GW, Home, makeFolder } from "./support/home.ts";
+import { asUser, codeOf, type Gateway, GW, Home, type Members, makeFolder } from "./support/home.ts";
 import { noTmux, openPane } from "./support/pane.ts";
 
 describe("what a person mistypes", asUser, () => {
@@ -50,6 +51,22 @@ describe("what a person mistypes", asUser, () => {
       assert.deepEqual([done.code, codeOf(done)], [1, "not_found"]);
       assert.match(done.err, /gw up/);
     }
+  });
+
+  test("a program is not enrolled under the name of a signer, and two files under one name are told", async () => {
+    const key = join(dirname(home.folder), "signer.pem");
+    const { publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    writeFileSync(key, publicKey.export({ format: "pem", type: "spki" }));
+    await home.must(["caller", "trust", "releases", "--ima-key", key]);
+    const enroll = (file: string, name: string) => home.operator(["caller", "enroll", file, "--as", name]);
+    assert.equal(codeOf(await enroll("/bin/true", "releases")), "caller_signer_invalid");
+    assert.doesNotMatch((await enroll("/bin/true", "our tool")).out, /gw caller list/);
+    assert.match((await enroll("/bin/false", "our tool")).out, /gw caller list/);
+    const names = JSON.parse((await home.run(["caller", "list", "--json"])).out) as readonly Members[];
+    assert.deepEqual(
+      names.map(({ authority }) => authority),
+      ["our tool", "our tool", "releases"],
+    );
   });
 
   test("a provider that nobody reaches is told once, not once a check", async () => {

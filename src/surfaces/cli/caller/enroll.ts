@@ -9,6 +9,7 @@ import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { openGivenFile } from "../read-given-file.ts";
 import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "../vault/session.ts";
+import { listAuthorities } from "./list.ts";
 
 /** `gw caller enroll FILE --as NAME`: an operator vouches for the exact bytes of a program file. */
 export function runCallerEnroll(
@@ -21,9 +22,17 @@ export function runCallerEnroll(
     const path = findProgram(file);
     const digest = await digestProgram(path);
     return withOperator(options, io, ports, async (session) => {
+      let files = 0;
       await applyPolicyChange(session, ports, { what: "caller_enrolled", subject: options.as }, (policy) => {
+        const named = listAuthorities(policy).filter(({ authority }) => authority === options.as);
+        if (named.some(({ kind }) => kind !== "enrolled"))
+          throw new Denied(
+            "caller_signer_invalid",
+            `${showIdentifier(options.as)} names a signer already: gw caller list. Take another name.`,
+          );
         const others = policy.callers.filter(({ imageDigest }) => imageDigest !== digest);
         const enrolled = { imageDigest: digest, authority: options.as, enrolledAt: isoTime(ports.clock.wallMs()) };
+        files = others.filter(({ authority }) => authority === options.as).length + 1;
         return { ...policy, callers: [...others, enrolled] };
       });
       const record = { authority: options.as, image_digest: digest, path };
@@ -31,7 +40,7 @@ export function runCallerEnroll(
         io,
         options.json,
         record,
-        `${showIdentifier(path)} is enrolled as ${showIdentifier(options.as)} (${digest}). An updated file must be enrolled again.`,
+        `${showIdentifier(path)} is enrolled as ${showIdentifier(options.as)} (${digest}).${files > 1 ? ` ${files} files carry this name: gw caller list.` : ""} An updated file must be enrolled again.`,
       );
       return exits.done;
     });
