@@ -269,6 +269,48 @@ export const explained: readonly Explained[] = [
     says: "32 → 33",
     why: "what is made with the decoy is thrown away",
   },
+  {
+    file: "src/gateway/operation/reconcile.ts",
+    code: "const method = isStatusReader(reader)",
+    says: "isStatusReader(reader) → true",
+    why: "a step has to name a method, and whichever it is changes nothing",
+  },
+  {
+    file: "src/gateway/operation/reconcile.ts",
+    code: "const method = isStatusReader(reader)",
+    says: "isStatusReader(reader) → false",
+    why: "a step has to name a method, and whichever it is changes nothing",
+  },
+  {
+    file: "src/gateway/token/failures.ts",
+    code: "return Math.min(defaults.tokenRetryMs * 2 ** Math.min(times, 20), defaults.tokenRetryMaxMs);",
+    says: "20 → 21",
+    why: "both are far beyond the longest wait",
+  },
+  {
+    file: "src/gateway/token/failures.ts",
+    code: "if (oldest !== undefined) found.delete(oldest);",
+    says: "oldest !== undefined → true",
+    why: "there is nothing under no key",
+  },
+  {
+    file: "src/gateway/token/heard.ts",
+    code: "if (oldest !== undefined) kept.delete(oldest);",
+    says: "oldest !== undefined → true",
+    why: "there is nothing under no key",
+  },
+  {
+    file: "src/gateway/token/heard.ts",
+    code: "if (text !== lastDate) {",
+    says: "text !== lastDate → true",
+    why: "the same text is the same date: only the time differs",
+  },
+  {
+    file: "src/gateway/token/heard.ts",
+    code: "lastDate = text;",
+    says: "lastDate = text; → ;",
+    why: "the same text is the same date: only the time differs",
+  },
 ];
 
 export function findExplained(change: Change & { readonly file: string }): Explained | undefined {
