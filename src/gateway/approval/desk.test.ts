@@ -397,6 +397,24 @@ test("a decision, and a card that runs out, wait for room in the log, and whoeve
   assert.deepEqual(ends().sort(), ["approval_approved", "approval_expired"]);
 });
 
+test("a card that is shown while the log is full stands there before what is decided about it", async () => {
+  const { desk, types, passMs, log } = stand();
+  log.refuses = new Denied("log_backlogged", "full");
+  const ask = desk.ask(question({ demand: () => ({ approvers: 2, passkey: false }) }));
+  await passMs(0);
+  const first = desk.decide(say(desk.find(ask.approvalId)));
+  await passMs(0);
+  const second = desk.decide(say(desk.find(ask.approvalId), { by: 1 }));
+  await passMs(1_000);
+  assert.deepEqual(types(), []);
+  log.refuses = null;
+  await passMs(1_000);
+  await first;
+  assert.equal((await second).state, "approved");
+  const told = types().filter((type) => type !== "content_kept");
+  assert.deepEqual(told, ["approval_requested", "approval_given", "approval_approved"]);
+});
+
 test("where the log takes nothing any more, whoever asked hears that, and a card that runs out harms nobody", async () => {
   const { desk, passMs, log } = stand();
   const [one, other] = [question(), question({ callerKey: "caller-2", callId: null })].map((each) => desk.ask(each));

@@ -17,7 +17,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import type { ApprovalId } from "../../kernel/ids.ts";
 import type { StateRow } from "../ports.ts";
-import { recordOnceRoom } from "../record/once-room.ts";
+import { createOnceRoom } from "../record/once-room.ts";
 import { createEnvelope } from "../record/record.ts";
 import { bytesOf, payerOf } from "../record/written.ts";
 import { acceptWith, createAnswer, failed, notPending, refusal, undecided } from "./answer.ts";
@@ -60,6 +60,7 @@ export function createDesk(ports: DeskPorts): Desk {
   const line = createLine(ports);
   const listeners = new Set<(approval: Approval) => void>();
   const hands = createHands(ports.find);
+  const tell = createOnceRoom(ports);
 
   function enter(question: Question, resolvers: Entry["resolvers"]): Entry {
     const entry = line.enter(question, resolvers);
@@ -83,7 +84,7 @@ export function createDesk(ports: DeskPorts): Desk {
     // Any other card is of a session that a person let begin.
     if (question.mode === "session" || question.mode === "join")
       ports.volume.charge(payerOf(question.uid), bytesOf(events));
-    const recorded = ports.record("approval.requested", [...said, ...events]);
+    const recorded = tell("approval.requested", [...said, ...events]);
     recorded.catch(() => undefined);
     return recorded;
   }
@@ -106,7 +107,7 @@ export function createDesk(ports: DeskPorts): Desk {
     entry.approval = { ...entry.approval, ...change, state };
     line.leave(entry);
     try {
-      await recordOnceRoom(ports, "approval.finished", events, rows);
+      await tell("approval.finished", events, rows);
     } catch (error) {
       // Nobody is left waiting for an answer that will not come any more.
       for (const resolve of entry.resolvers) resolve(failed(error));
@@ -152,7 +153,7 @@ export function createDesk(ports: DeskPorts): Desk {
     entry.approval = { ...entry.approval, given };
     const event = decisionEvent(envelope, "approval_given", entry.approval, signed, hand);
     showHand(signed, hand);
-    await ports.record("approval.given", [...statementEvents(envelope, signed, hand), event], hands.rows(hand));
+    await tell("approval.given", [...statementEvents(envelope, signed, hand), event], () => hands.rows(hand));
     announce(entry.approval);
     return entry.approval;
   }
