@@ -3,7 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { asUser, codeOf, type Gateway, GW, Home, type Members, makeFolder } from "./support/home.ts";
+import { asUser, codeOf, demoPack, type Gateway, GW, Home, type Members, makeFolder } from "./support/home.ts";
 import { noTmux, openPane } from "./support/pane.ts";
 
 describe("what a person mistypes", asUser, () => {
@@ -67,6 +67,20 @@ describe("what a person mistypes", asUser, () => {
       names.map(({ authority }) => authority),
       ["our tool", "our tool", "releases"],
     );
+  });
+
+  test("a rule about an action that no pack has is signed with a warning, and one that is not there is not taken away", async () => {
+    const two = home.copy();
+    const theirs = join(dirname(home.folder), "bob-passphrase");
+    writeFileSync(theirs, "bobs own passphrase\n", { mode: 0o600 });
+    await two.must(["operator", "add", "bob", "--new-passphrase-file", theirs]);
+    await two.trustPack("demo", demoPack("https://demo.example"), ["--operator", "ada"]);
+    const approvers = (action: string, count: string) =>
+      two.operator(["policy", "approvers", action, count, "--operator", "ada"]);
+    assert.match((await approvers("demo.thing.brun", "2")).err, /gw actions/);
+    assert.doesNotMatch((await approvers("demo.thing.burn", "2")).err, /gw actions/);
+    assert.equal(codeOf(await approvers("demo.thing.get", "1")), "not_found");
+    assert.equal((await approvers("demo.thing.brun", "1")).code, 0);
   });
 
   test("a provider that nobody reaches is told once, not once a check", async () => {

@@ -1,7 +1,7 @@
 import type { DecisionRules, PasskeyRule } from "../../../conventions/passkey/demand.ts";
 import { RULE_EFFECTS } from "../../../conventions/passkey/demand.ts";
 import { type EnrolledPasskey, isEnrolledBy, passkeyRecord } from "../../../conventions/passkey/passkey.ts";
-import { showText } from "../../../kernel/display.ts";
+import { printable, showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { openHome } from "../../../vault/files/home.ts";
 import { publicKeyOf } from "../../../vault/keys.ts";
@@ -9,7 +9,8 @@ import type { Policy, PolicyContent } from "../../../vault/policy/policy.ts";
 import type { Vault } from "../../../vault/vault.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
-import { say, type VaultCliPorts, type VaultOptions, withOperator } from "./session.ts";
+import { readTrustedPacks } from "../packs.ts";
+import { say, type VaultCliPorts, type VaultOptions, type VaultSession, withOperator } from "./session.ts";
 import { type SignChange, signerIn } from "./sign-change.ts";
 
 /** `gw passkey list`: the keys that only a hand can use, and whose they are. */
@@ -101,6 +102,13 @@ export function runDecideWith(
     const passkey = readRule(word, options);
     return withOperator(options, io, ports, async (session) => {
       const subject = await signRule(passkey, signerIn(session, ports));
+      const { credentials } = session.home.readVault();
+      const { packs } = policyOf(session);
+      for (const name of options.pack ?? [])
+        if (!packs.some(({ pack }) => pack === name)) warnUnknown(io, `no pack ${name} is trusted`, "gw pack list");
+      for (const name of options.credential ?? [])
+        if (!credentials.some(({ label }) => label === name))
+          warnUnknown(io, `the vault has no credential ${name}`, "gw credential list");
       say(io, options.json, { decide_with: passkey }, `A yes needs ${subject}.`);
       return exits.done;
     });
@@ -130,15 +138,29 @@ export function runApprovers(
     if (count !== "1" && count !== "2") throw new Denied("value_not_allowed", "One approver or two: 1 or 2.");
     return withOperator(options, io, ports, async (session) => {
       const words = await signApprovers(action, count, signerIn(session, ports));
+      const actions = readTrustedPacks(options.home, policyOf(session)).flatMap((pack) => [...pack.actions.values()]);
+      if (count === "2" && !actions.some(({ qualifiedName }) => qualifiedName === action))
+        warnUnknown(io, `no trusted pack has an action ${action}`, "gw actions");
       say(io, options.json, { action, approvers: Number(count) }, `${action}: ${words}.`);
       return exits.done;
     });
   });
 }
 
+/** What is demanded may be signed before its pack is trusted; a name that was mistyped protects nothing. */
+function warnUnknown(io: CliIo, what: string, look: string): void {
+  io.err(printable(`warning: ${what}: if the name is wrong, nothing is held to this rule. Look: ${look}`));
+}
+
+function policyOf({ home }: VaultSession): Policy {
+  return home.readPolicy(home.readVault());
+}
+
 export async function signApprovers(action: string, count: "1" | "2", sign: SignChange): Promise<string> {
   await sign({ what: "approvers", subject: `${action} ${count}` }, (policy, vault) => {
     const others = policy.decide.twoPeople.filter((one) => one !== action);
+    if (count === "1" && others.length === policy.decide.twoPeople.length)
+      throw new Denied("not_found", `Two people are not asked for ${action}. See: gw policy show`);
     const decide = { ...policy.decide, twoPeople: count === "2" ? [...others, action] : others };
     requireFit(decide, policy, vault);
     return { ...policy, decide };
