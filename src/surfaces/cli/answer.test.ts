@@ -44,6 +44,7 @@ test("what to do next stands below where the refusal names no command itself, an
   assert.deepEqual((await lines("gw runs as user 7.", "Ask them.")).length, 2, "no command, whatever it begins with");
   assert.deepEqual(await lines("See: gw grant list", "Look elsewhere."), ["not_found: See: gw grant list"]);
   assert.deepEqual(await lines("Too long.", "The message says how much."), ["not_found: Too long."]);
+  assert.deepEqual(await lines("Too long.", "Send less."), ["not_found: Too long."], "a person sends nothing");
 });
 
 test("a finding that only repeats the message is said once", async () => {

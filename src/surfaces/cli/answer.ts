@@ -28,9 +28,9 @@ export async function answering(io: CliIo, work: () => Exit | Promise<Exit>): Pr
   }
 }
 
-/** What the gateway's table says of a code helps where the refusal itself names nothing to type, and more than "see above". */
+/** What the gateway's table says of a code helps where the refusal itself names nothing to type, and more than "see above" or how a request is written. */
 function saysMore({ message, next }: Denied): boolean {
-  return next !== null && !namesCommand(message) && !/^(?:The message|Each entry|Do what the message)/.test(next);
+  return next !== null && !namesCommand(message) && !/^(?:The message|Each entry|Do what the message|Send )/.test(next);
 }
 
 /** Which ceiling stopped it first, and what is left of each: a report of a stop needs no second question. */
