@@ -18,6 +18,8 @@ let full: ReadonlySet<EventType>;
 /** What the disk takes its time with, until it is let go. */
 let slow: { readonly of: ReadonlySet<EventType>; readonly until: Promise<void> };
 let slowStore: Promise<void>;
+/** The disk under the log takes nothing any more. */
+let broken: boolean;
 
 beforeEach(async () => {
   provider = await startProvider();
@@ -25,6 +27,7 @@ beforeEach(async () => {
   full = new Set();
   slow = { of: new Set(), until: Promise.resolve() };
   slowStore = Promise.resolve();
+  broken = false;
   bench = await startBench(
     `
 format: gw.pack/v1
@@ -32,12 +35,14 @@ pack: acme
 provider: { origin: "${provider.origin}", credential: acme-token, auth: { scheme: bearer }, network: private }
 actions:
   thing.list: { effect: read, request: { method: GET, path: /v1/things } }
+  thing.price: { effect: read, max_cost_cents: 1, request: { method: GET, path: /v1/prices } }
 `,
     {
       credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
       wrapAudit: (sink) => ({
         head: () => sink.head(),
         async append(events) {
+          if (broken) throw new Error("the disk is gone");
           if (events.some(({ event_type }) => full.has(event_type))) throw new Denied("log_backlogged", "full");
           const { of, until } = slow;
           if (events.some(({ event_type }) => of.has(event_type))) await until;
@@ -60,15 +65,15 @@ afterEach(async () => {
 });
 
 async function openApproved(descendants = false): Promise<Run> {
-  const limits = { attempts: 40, sideEffects: 5, durationMs: 60_000, spendCents: 0 };
+  const limits = { attempts: 40, sideEffects: 5, durationMs: 60_000, spendCents: 10 };
   const run = await bench.gateway.openRun(caller, { purpose: "test", actions: ["acme.*"], limits, descendants });
   await bench.approve();
   await run.admission?.session;
   return run;
 }
 
-const call = (who: ScriptedCaller, run: Run) =>
-  bench.gateway.startCall(who, run.id, { action: "acme.thing.list", input: {} }).done;
+const call = (who: ScriptedCaller, run: Run, action = "acme.thing.list") =>
+  bench.gateway.startCall(who, run.id, { action, input: {} }).done;
 
 /** What it comes to, while the clock goes on: whoever waits for room looks again and again. */
 async function settled<Value>(work: Promise<Value>): Promise<Value> {
@@ -218,4 +223,44 @@ test("everything that a wrapper started ends with it, however much it is", async
   const told = story(run);
   assert.equal(told.filter((one) => one === "session_ended operator_revoked").length, 121);
   assert.equal(told.at(-1), "run_ended operator_revoked");
+});
+
+test("a lock that finds the log full is told when there is room, and leaves nothing open behind it", async () => {
+  await openApproved();
+  full = new Set<EventType>(["gateway_locked"]);
+  const locked = bench.gateway.lock("at night", "ada");
+  await bench.time.advance(1_000);
+  full = new Set();
+  await settled(locked);
+  assert.equal(bench.events().at(-1)?.event_type, "gateway_locked");
+  assert.deepEqual(bench.gateway.ledger.load("runs", "ended"), [], "the store is closed");
+});
+
+test("no session lives through a lock that the log cannot take, though a question waits with it", async () => {
+  const run = await openApproved();
+  await bench.openRun(scriptedCaller(), ["acme.*"]);
+  broken = true;
+  await assert.rejects(call(caller, run), denies("gateway_stopped"));
+  await assert.rejects(bench.gateway.lock("at night", "ada"), denies("gateway_stopped"));
+  assert.deepEqual(bench.gateway.ledger.load("runs", "open"), [], "the store is closed");
+  broken = false;
+  await bench.gateway.resume("ada");
+  await bench.unlock();
+  await assert.rejects(call(caller, run), denies("session_ended"));
+  assert.deepEqual([provider.received.length, bench.gateway.desk.list()], [0, []]);
+});
+
+test("a run that a lock overtakes while it is written down ends with it, once", async () => {
+  const disk = Promise.withResolvers<void>();
+  slow = { of: new Set<EventType>(["run_started"]), until: disk.promise };
+  const refused = assert.rejects(bench.openRun(caller, ["acme.*"]), denies("gateway_locked"));
+  await bench.time.advance(0);
+  const locked = bench.gateway.lock("at night", "ada");
+  await bench.time.advance(0);
+  disk.resolve();
+  await Promise.all([refused, locked]);
+  await bench.unlock();
+  const ends = bench.events().flatMap((event) => (event.event_type === "run_ended" ? [event.reason] : []));
+  assert.deepEqual(ends, ["gateway_locked"]);
+  assert.deepEqual(bench.gateway.desk.list(), []);
 });

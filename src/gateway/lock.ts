@@ -1,4 +1,5 @@
 import type { Operation } from "./operation/operations.ts";
+import { recordOnceRoom } from "./record/once-room.ts";
 import { recover } from "./recover.ts";
 import { endRun } from "./run/end.ts";
 import type { Unlocked } from "./surroundings.ts";
@@ -47,19 +48,27 @@ export function createLock({ core, opened, memory, observer, volume }: Wired, pr
     opened.unlocked = null;
     probes.clear();
     await observer.stop();
-    await core.desk.withdraw("gateway_locked", () => true);
     const ending = { reason: "gateway_locked", endedBy: operator } as const;
-    await Promise.all([...core.book.openRuns()].map((run) => endRun(core, run, "gateway_locked", ending)));
-    // What ended before is told as well: its row has to be kept while the store is open.
-    await core.book.allTold();
-    await core.ledger.record("gateway.locked", [{ ...core.envelope("gateway_locked"), operator, reason }]);
-    locked?.();
-    await core.tokens.settled();
-    core.tokens.clear();
-    core.ledger.openStore(null);
-    // Their rows keep the schedule; whoever unlocks next reads them from there.
-    core.operations.clear();
-    memory.clear();
+    // All of it in one turn: whatever the log can take of it, nothing of before the lock is open behind it.
+    const ended = [
+      core.desk.withdraw("gateway_locked", () => true),
+      ...[...core.book.openRuns()].map((run) => endRun(core, run, "gateway_locked", ending)),
+    ];
+    try {
+      await Promise.all(ended);
+      // What ended before is told as well: its row has to be kept while the store is open.
+      await core.book.allTold();
+      const told = { ...core.envelope("gateway_locked"), operator, reason };
+      await recordOnceRoom({ record: core.ledger.record, sleep: core.ports.sleep }, "gateway.locked", [told]);
+      locked?.();
+    } finally {
+      await core.tokens.settled();
+      core.tokens.clear();
+      core.ledger.openStore(null);
+      // Their rows keep the schedule; whoever unlocks next reads them from there.
+      core.operations.clear();
+      memory.clear();
+    }
   }
 
   return {

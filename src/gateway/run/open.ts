@@ -1,3 +1,4 @@
+import type { NewEvent } from "../../audit/event.ts";
 import { opaqueBytes } from "../../conventions/action/pack.ts";
 import type { BoxTier } from "../../conventions/box/plan.ts";
 import { openBudget, type RunLimits } from "../../conventions/budget/budget.ts";
@@ -17,7 +18,7 @@ import { nameCaller } from "../record/record.ts";
 import { runRow } from "../record/rows.ts";
 import { bytesOf, payerOf } from "../record/written.ts";
 import { createKin, descendantsNote, isDescendant, joinAsDescendant } from "./descendants.ts";
-import { endRun } from "./end.ts";
+import { endRun, tellNext } from "./end.ts";
 import type { RunNeeds } from "./needs.ts";
 import { newTally, type Run } from "./run.ts";
 import { requestSession } from "./sessions.ts";
@@ -116,8 +117,7 @@ export async function openRun(core: RunNeeds, caller: LiveCaller, request: RunRe
     deadline_at: run.budget.deadlineAt,
   };
   if (!ahead) core.volume.charge(payerOf(caller.uid), RUN_BYTES + bytesOf([event]));
-  await core.ledger.record("run.started", [event], [runRow(run)]);
-  core.book.addRun(run);
+  await begin(core, run, event);
   try {
     if (!run.opensWithCall) run.admission = requestSession(core, run, caller, "session", null);
   } catch (error) {
@@ -127,6 +127,23 @@ export async function openRun(core: RunNeeds, caller: LiveCaller, request: RunRe
   }
   if (run.opensWithCall) void endUnlessCalled(core, run).catch(() => undefined);
   return run;
+}
+
+/** In the book before it is in the log: a lock that comes meanwhile ends it with all others. */
+async function begin(core: RunNeeds, run: Run, event: NewEvent): Promise<void> {
+  const row = runRow(run);
+  core.book.addRun(run);
+  try {
+    await tellNext(run, () => core.ledger.record("run.started", [event], [row]));
+  } catch (error) {
+    // It never began, so that there is no end to tell.
+    run.state = "ended";
+    core.book.endRun(run);
+    throw error;
+  }
+  if (run.state !== "ended") return;
+  requireUnlocked(core);
+  throw new Denied("run_ended", `The run ended (${run.endReason ?? ""}) while it was written down. Open another one.`);
 }
 
 /** Its rows in the state, and how it ends where nobody approves it. */
