@@ -264,3 +264,30 @@ test("a run that a lock overtakes while it is written down ends with it, once", 
   assert.deepEqual(ends, ["gateway_locked"]);
   assert.deepEqual(bench.gateway.desk.list(), []);
 });
+
+test("a session is open in the state until the log has its end, whoever writes its run's row meanwhile", async () => {
+  const run = await openApproved(true);
+  const child = scriptedCaller({ parent: caller });
+  await call(child, run);
+  full = new Set<EventType>(["session_ended"]);
+  child.become({ kind: "gone" });
+  await bench.time.advance(0);
+  assert.equal((await call(caller, run, "acme.thing.price")).outcome, "success");
+  const kept = () => bench.rows("runs", "open").map(({ sessions }) => sessions);
+  assert.deepEqual(kept(), [[sessionOf(run), sessionOf(run, child)]]);
+  full = new Set();
+  await settled(run.told);
+  assert.deepEqual(kept(), [[sessionOf(run)]]);
+});
+
+test("of processes that have gone no more is kept of a run than what it names itself", async () => {
+  const run = await openApproved(true);
+  for (let round = 0; round < 204; round++) {
+    const child = scriptedCaller({ parent: caller });
+    await bench.gateway.joinRun(child, run.id);
+    await run.kin?.joining.get(child.key);
+    child.become({ kind: "gone" });
+    await run.told;
+  }
+  assert.equal(bench.gateway.sessions().length, run.sessions.size);
+});

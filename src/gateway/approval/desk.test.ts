@@ -44,9 +44,9 @@ function stand(passkeys: readonly EnrolledPasskey[] = []) {
     clock: { bootMs: () => bootMs, wallMs: () => 1_790_000_000_000 + bootMs, bootId: () => "boot" },
     sleep: { sleep: () => new Promise((resolve) => sleepers.push(resolve)) },
     ids: { next: (kind: string) => `${kind}_${++serial}` } as never,
-    record: (async (point: string, events: Recorded["events"], rows: Recorded["rows"] = []) => {
+    record: (async (point: string, events: Recorded["events"], rows: () => Recorded["rows"] = () => []) => {
       if (log.refuses !== null) throw log.refuses;
-      recorded.push({ point, events, rows });
+      recorded.push({ point, events, rows: rows() });
     }) as never,
     find: (() => null) as Ledger["find"],
     showHand: (text) => void shownHands.push(text),

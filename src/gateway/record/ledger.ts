@@ -19,8 +19,12 @@ export interface Ledger {
     rows: readonly StateRow[],
     sideEffect: boolean,
   ): Promise<IntentReceipt>;
-  /** Events, and rows where the store is open, durable before it resolves. */
-  record(step: RecordStep, events: readonly NewEvent[], rows?: readonly StateRow[]): Promise<void>;
+  /** Events, and rows where the store is open, durable before it resolves. A function gives the rows as they are when they are kept. */
+  record(
+    step: RecordStep,
+    events: readonly NewEvent[],
+    rows?: readonly StateRow[] | (() => readonly StateRow[]),
+  ): Promise<void>;
   /** What happened to the gateway itself: one event, and nothing in the store that would have to agree with it. */
   note(events: readonly HouseEvent[]): Promise<void>;
   openStore(store: StateStore | null): void;
@@ -156,16 +160,19 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
       if (stopped) throw stoppedError();
       steps.before(step);
       const opening = isOpening(step);
+      const late = !opening && typeof rows === "function";
+      if (late && events.length > 0) await append(events);
+      const kept = typeof rows === "function" ? rows() : rows;
       const moment = order.begin();
       try {
-        if (opening) await commit(moment, rows);
-        if (events.length > 0) await append(events);
-        if (!opening && rows.length > 0) await commit(moment, rows);
+        if (opening) await commit(moment, kept);
+        if (!late && events.length > 0) await append(events);
+        if (!opening && kept.length > 0) await commit(moment, kept);
       } finally {
         order.end(moment);
       }
       steps.after(step);
-      tell(rows);
+      tell(kept);
     },
     async note(events) {
       if (stopped) throw stoppedError();

@@ -15,12 +15,12 @@ type Told = readonly [step: RecordStep, events: readonly NewEvent[], rows?: () =
 
 /**
  * For what has happened already and cannot be refused any more: where the log is full it waits until there is room. The
- * rows are taken anew with every try, as a picture from before the wait would undo what was kept during it.
+ * rows are taken behind that wait, as a picture from before it would undo what was kept during it.
  */
 export async function recordOnceRoom({ record, sleep }: RoomPorts, ...[step, events, rows]: Told): Promise<void> {
   for (;;) {
     try {
-      return await record(step, events, rows?.());
+      return await record(step, events, rows);
     } catch (error) {
       if (!isFull(error)) throw error;
     }
@@ -36,7 +36,7 @@ export function createOnceRoom(ports: RoomPorts): (...told: Told) => Promise<voi
     if (waiting === 0) {
       try {
         const [step, events, rows] = told;
-        return await ports.record(step, events, rows?.());
+        return await ports.record(step, events, rows);
       } catch (error) {
         if (!isFull(error)) throw error;
       }

@@ -14,6 +14,8 @@ export interface Book {
   addSession(session: Session): void;
   /** False when it had ended before. */
   endSession(session: Session, reason: SessionEnding, at: string): boolean;
+  /** One that has ended, and that its run does not name any more. */
+  forgetSession(session: Session): void;
   addCall(call: Call): void;
   /** The call has a result of about so many bytes. The oldest results make room for it. */
   keepResult(call: Call, bytes: number): void;
@@ -93,6 +95,7 @@ export function createBook(limits: BookLimits): Book {
       count(liveOf, session.caller.key, -1);
       return true;
     },
+    forgetSession: ({ id }) => void sessions.delete(id),
     addCall(call) {
       calls.set(call.id, call);
       const ofRun = callsOf.get(call.runId) ?? [];

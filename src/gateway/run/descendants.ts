@@ -50,7 +50,7 @@ async function admit(core: RunNeeds, run: Run, kin: Kin, caller: LiveCaller): Pr
   const footing = await footingOf(core, run, kin, caller);
   // A person may have taken minutes: the parents are walked again before anything is granted.
   requireDescendant(run, caller);
-  dropOldSessions(run);
+  dropOldSessions(core, run);
   return startSession(core, run, caller, footing);
 }
 
@@ -113,9 +113,12 @@ function bothLive(owner: LiveCaller, caller: LiveCaller): boolean {
 }
 
 /** A shell makes a process a call: what is left of those that exited must not grow with the run. */
-function dropOldSessions(run: Run): void {
+function dropOldSessions({ book }: Pick<RunNeeds, "book">, run: Run): void {
   const gone = [...run.sessions].filter(
-    ([key, { endReason }]) => key !== run.ownerKey && endReason === "process_exited",
+    ([key, { id, endReason }]) => key !== run.ownerKey && endReason === "process_exited" && !run.untold.has(id),
   );
-  for (const [key] of gone.slice(0, Math.max(0, gone.length - ENDED_KEPT))) run.sessions.delete(key);
+  for (const [key, session] of gone.slice(0, Math.max(0, gone.length - ENDED_KEPT))) {
+    run.sessions.delete(key);
+    book.forgetSession(session);
+  }
 }

@@ -4,6 +4,7 @@ import { mayContinue, type SessionEnding } from "../../conventions/caller/sessio
 import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { SessionId } from "../../kernel/ids.ts";
+import type { StateRow } from "../ports.ts";
 import { recordOnceRoom } from "../record/once-room.ts";
 import { runRow } from "../record/rows.ts";
 import type { RunNeeds } from "./needs.ts";
@@ -32,7 +33,7 @@ export function closeSession(
   said: readonly NewEvent[] = [],
 ): Promise<void> {
   if (!mayContinue(session)) return run.told;
-  const events = [...said, ...endSession(core, session, { reason, endedBy })];
+  const events = [...said, ...endSession(core, run, session, { reason, endedBy })];
   // What a wrapper started acts only as long as the wrapper's own approval stands.
   if (run.kin !== null && session.caller.key === run.ownerKey) {
     const rest = reason === "process_exited" || reason === "image_replaced" ? "parent_exited" : reason;
@@ -97,6 +98,7 @@ function finishRun(
   events: readonly NewEvent[],
 ): Promise<void> {
   run.state = "ended";
+  run.untold.add(run.id);
   run.endReason = reason;
   core.book.endRun(run);
   run.over.abort();
@@ -109,12 +111,13 @@ function finishRun(
 }
 
 function endSessions(core: RunNeeds, run: Run, ending: Ending): NewEvent[] {
-  return [...run.sessions.values()].flatMap((session) => endSession(core, session, ending));
+  return [...run.sessions.values()].flatMap((session) => endSession(core, run, session, ending));
 }
 
-function endSession(core: RunNeeds, session: Session, { reason, endedBy }: Ending): readonly NewEvent[] {
+function endSession(core: RunNeeds, run: Run, session: Session, { reason, endedBy }: Ending): readonly NewEvent[] {
   const at = isoTime(core.ports.clock.wallMs());
   if (!core.book.endSession(session, reason, at)) return [];
+  run.untold.add(session.id);
   session.caller.close();
   return [
     {
@@ -136,11 +139,18 @@ async function tellEnds(
   withdrawn: Promise<void>,
 ): Promise<void> {
   const { ledger, ports } = core;
+  const to = { record: ledger.record, sleep: ports.sleep };
+  const rows = (): readonly StateRow[] => {
+    for (const event of events) {
+      if (event.event_type === "session_ended") run.untold.delete(event.session_id);
+      if (event.event_type === "run_ended") run.untold.delete(event.run_id);
+    }
+    return [runRow(run)];
+  };
   const told = tellNext(run, async () => {
     for (let at = 0; at < events.length; at += ENDS_TOGETHER) {
       const some = events.slice(at, at + ENDS_TOGETHER);
-      const rows = () => (at + ENDS_TOGETHER < events.length ? [] : [runRow(run)]);
-      await recordOnceRoom({ record: ledger.record, sleep: ports.sleep }, step, some, rows);
+      await recordOnceRoom(to, step, some, at + ENDS_TOGETHER < events.length ? undefined : rows);
     }
   });
   await Promise.all([withdrawn, told]);

@@ -69,6 +69,7 @@ function stand(change: Partial<Session> = {}) {
       notes: [],
     },
     sessions: new Map([["wrapper", owner]]),
+    untold: new Set(),
     told: Promise.resolve(),
     budget: openBudget("run_1" as Run["id"], limits, { wallMs: 0, bootMs: 0, bootId: "b" }),
   } as unknown as Run;
@@ -76,7 +77,7 @@ function stand(change: Partial<Session> = {}) {
   let serial = 1;
   const core = {
     ports: { ids: { next: (kind: string) => `${kind}_${++serial}` }, clock: { wallMs: () => 0 } },
-    book: { addSession: () => undefined, run: () => run },
+    book: { addSession: () => undefined, forgetSession: () => undefined, run: () => run },
     ledger: { record: async () => undefined },
     envelope: (event_type: string) => ({ event_type }),
     posture: () => ({ mode: "dedicated" }),

@@ -104,6 +104,7 @@ export async function openRun(core: RunNeeds, caller: LiveCaller, request: RunRe
     refusal: null,
     budget: openBudget(id, limits, moment),
     admission: null,
+    untold: new Set(),
     told: Promise.resolve(),
   };
   const { attempts, durationMs, spendCents, sideEffects } = limits;

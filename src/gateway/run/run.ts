@@ -42,6 +42,8 @@ export interface Run {
   budget: RunBudget;
   /** The question about the session that is still open, if one is. */
   admission: Admission | null;
+  /** The ids of what has ended here without the log having it yet, itself and its sessions: its row has them open until then. */
+  readonly untold: Set<string>;
   /** Kept once the log has how its sessions began and ended so far, and how it ended itself. */
   told: Promise<void>;
 }
