@@ -247,6 +247,31 @@ test("a repeat that is denied, or names something else, or nothing open, sends n
   assert.equal(writes(), 1);
 });
 
+test("a person's word that finds the log full holds at once, and is in the log when there is room", async () => {
+  await bench.abandon();
+  let full = false;
+  await startGateway(undefined, undefined, {
+    wrapAudit: (sink) => ({
+      head: () => sink.head(),
+      async append(events) {
+        if (full && events.some(({ event_type }) => event_type === "operation_settled"))
+          throw new Denied("log_backlogged", "full");
+        return sink.append(events);
+      },
+    }),
+  });
+  run = await openApproved(caller);
+  const { operation_id } = await order();
+  full = true;
+  const said = bench.gateway.settle(settlement(operation_id, false));
+  await bench.time.advance(1_000);
+  const kept = () => bench.events().filter(({ event_type }) => event_type === "operation_settled").length;
+  assert.deepEqual([operationOf(operation_id).state, kept()], ["failed", 0]);
+  full = false;
+  await settled(said);
+  assert.equal(kept(), 1);
+});
+
 test("what turned out to have happened while the person thought is not sent again", async () => {
   const { operation_id } = await order();
   const asked = bench.gateway.startCall(caller, run.id, {

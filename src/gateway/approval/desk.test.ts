@@ -398,7 +398,7 @@ test("a decision, and a card that runs out, wait for room in the log, and whoeve
 });
 
 test("a card that is shown while the log is full stands there before what is decided about it", async () => {
-  const { desk, types, passMs, log } = stand();
+  const { desk, types, told: announced, passMs, log } = stand();
   log.refuses = new Denied("log_backlogged", "full");
   const ask = desk.ask(question({ demand: () => ({ approvers: 2, passkey: false }) }));
   await passMs(0);
@@ -409,8 +409,9 @@ test("a card that is shown while the log is full stands there before what is dec
   assert.deepEqual(types(), []);
   log.refuses = null;
   await passMs(1_000);
-  await first;
+  assert.equal((await first).state, "pending");
   assert.equal((await second).state, "approved");
+  assert.equal(announced.filter(({ state }) => state === "approved").length, 1, "told once, when the log has it");
   const told = types().filter((type) => type !== "content_kept");
   assert.deepEqual(told, ["approval_requested", "approval_given", "approval_approved"]);
 });

@@ -150,12 +150,14 @@ export function createDesk(ports: DeskPorts): Desk {
     }
     const { operator, operator_key_id: operatorKeyId, decided_at: decidedAt, narrow } = statement;
     const given = [...entry.approval.given, { operator, operatorKeyId, decidedAt, narrow }];
-    entry.approval = { ...entry.approval, given };
+    const standing = { ...entry.approval, given };
+    entry.approval = standing;
     const event = decisionEvent(envelope, "approval_given", entry.approval, signed, hand);
     showHand(signed, hand);
     await tell("approval.given", [...statementEvents(envelope, signed, hand), event], () => hands.rows(hand));
-    announce(entry.approval);
-    return entry.approval;
+    // Whoever decided meanwhile tells of that, once the log has it.
+    if (entry.approval === standing) announce(standing);
+    return standing;
   }
 
   async function runOut(entry: Entry): Promise<void> {

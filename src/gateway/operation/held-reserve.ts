@@ -2,6 +2,7 @@ import type { NewEvent } from "../../audit/event.ts";
 import type { RunBudget } from "../../conventions/budget/budget.ts";
 import type { Reservation } from "../../conventions/budget/decide.ts";
 import { type Settlement, settleReservation } from "../../conventions/budget/settle.ts";
+import type { RunId } from "../../kernel/ids.ts";
 import type { Beside } from "../attempt/sending.ts";
 import { reachOf } from "../outbound/outbound.ts";
 import type { StateRow } from "../ports.ts";
@@ -37,6 +38,15 @@ export function settleHeld(core: OperationNeeds, operation: Operation): Beside {
   const settled: StateRow = { ...row, body: { ...row.body, budget: budgetBody(budget) } };
   const rows = own ? [settled, ...settleToday(core, operation, reservation, settlement)] : [];
   return { events: [settledEvent(core, operation, budget, settlement)], rows };
+}
+
+/** The same rows as they are now: what waited for the log must not undo what was kept meanwhile. */
+export function anew({ book, daySpend }: Pick<OperationNeeds, "book" | "daySpend">, rows: Beside["rows"]): StateRow[] {
+  return rows.flatMap((row) => {
+    if (row.table === "notes") return daySpend.rows();
+    const run = row.table === "runs" ? book.run(row.id as RunId) : undefined;
+    return [run === undefined ? row : runRow(run)];
+  });
 }
 
 /** What is spent was reserved of the day before; what is given back, the day has again as long as it lasts. */

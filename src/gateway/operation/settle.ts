@@ -1,7 +1,8 @@
 import { type SettlementStatement, statementBytes, type Verified } from "../../conventions/approval/decision.ts";
 import { isSettled } from "../../conventions/operation/state.ts";
 import { Denied } from "../../kernel/failure.ts";
-import { settleHeld } from "./held-reserve.ts";
+import { recordOnceRoom } from "../record/once-room.ts";
+import { anew, settleHeld } from "./held-reserve.ts";
 import { isTakenAway, requireLease } from "./lease.ts";
 import type { OperationNeeds } from "./needs.ts";
 import { linksOf, step } from "./operation.ts";
@@ -36,10 +37,12 @@ export async function settleByPerson(
     signature,
   };
   const held = settleHeld(core, operation);
-  await core.ledger.record(
+  // It holds from here on, so that the statement must not be lost: it waits for room in the log.
+  await recordOnceRoom(
+    { record: core.ledger.record, sleep: core.ports.sleep },
     "operation.settled",
     [{ ...core.envelope("operation_settled"), ...linksOf(operation), ...said }, ...moved, ...held.events],
-    [operationRow(core, operation), ...held.rows],
+    () => [operationRow(core, operation), ...anew(core, held.rows)],
   );
   // What the gateway wanted to read for it is not worth a person's answer any more.
   const { asking } = operation;
