@@ -332,7 +332,7 @@ test("a job whose creation nobody saw is named by a repeat under its token", asy
 
 test("past the provider's window nothing is repeated: a person is needed", async () => {
   await bench.close();
-  await startGateway(undefined, (pack) => pack.replace("window_s: 86400", "window_s: 60"));
+  await startGateway(undefined, (pack) => pack.replace("window_s: 86400", "window_s: 1"));
   run = await openApproved();
   const operation = operationOf((await call("payment.make")).operation_id);
   learn(operation, { kind: "look_again", at: null });
