@@ -247,6 +247,7 @@ test("no session lives through a lock that the log cannot take, though a questio
   await bench.gateway.resume("ada");
   await bench.unlock();
   await assert.rejects(call(caller, run), denies("session_ended"));
+  assert.equal(run.untold.size, 0, "it is told by now, from its row");
   assert.deepEqual([provider.received.length, bench.gateway.desk.list()], [0, []]);
 });
 

@@ -62,6 +62,7 @@ export function createLock({ core, opened, memory, observer, volume }: Wired, pr
       await recordOnceRoom({ record: core.ledger.record, sleep: core.ports.sleep }, "gateway.locked", [told]);
       locked?.();
     } finally {
+      await core.book.allTold();
       await core.tokens.settled();
       core.tokens.clear();
       core.ledger.openStore(null);

@@ -9,7 +9,8 @@ import type { Call, Run, Session } from "./run.ts";
 const LIMITS = { runs: 3, callsPerRun: 2, resultBytes: 100 };
 
 function run(id: string, ownerKey = "owner"): Run {
-  return { id: id as RunId, ownerKey, state: "open", sessions: new Map(), admission: null } as never as Run;
+  const untold = new Set<string>();
+  return { id: id as RunId, ownerKey, state: "open", sessions: new Map(), admission: null, untold } as never as Run;
 }
 
 function call(id: string, runId: string, state: Call["state"] = "done"): Call {
@@ -57,6 +58,22 @@ test("the oldest ended runs are forgotten with their calls and sessions, a live 
   assert.equal(book.session("ses_run_1" as SessionId), undefined);
   assert.equal(book.findRun("owner", "run_live" as RunId), live);
   assert.equal(book.findCall("owner", "call_run_3" as CallId).id, "call_run_3");
+});
+
+test("an ended run is not forgotten before the log has its end: a lock waits for that", async () => {
+  const book = createBook(LIMITS);
+  const [waiting, told] = [run("run_waiting"), Promise.withResolvers<void>()];
+  waiting.untold.add(waiting.id);
+  waiting.told = told.promise;
+  for (const one of [waiting, run("run_1"), run("run_2"), run("run_3")]) {
+    book.addRun(one);
+    book.endRun(one);
+  }
+  const seen = book.allTold().then(() => "all told");
+  assert.equal(await Promise.race([seen, new Promise((resolve) => setImmediate(resolve, "waits"))]), "waits");
+  told.reject(new Error("the disk is gone"));
+  assert.equal(await seen, "all told");
+  assert.equal(waiting.untold.size, 0, "the next unlock tells it from its row");
 });
 
 test("a caller has a session until its last one ended, and a session ends once", () => {

@@ -29,7 +29,7 @@ export interface Book {
   hasSession(callerKey: string): boolean;
   openRuns(): Iterable<Run>;
   openRunsOf(ownerKey: string): number;
-  /** Once the log has all that began and ended here, or can take no more. */
+  /** Once the log has all that began and ended here, or can take no more: the next unlock tells that from the rows. */
   allTold(): Promise<void>;
 }
 
@@ -50,10 +50,11 @@ export function createBook(limits: BookLimits): Book {
   const results = new Map<CallId, number>();
   let resultBytes = 0;
 
-  /** Drops the oldest ended runs with all that is theirs; a live run is never dropped. */
+  /** Drops the oldest ended runs with all that is theirs; never a live one, nor one whose end a lock has to wait for. */
   function trim(): void {
     for (const [id, run] of ended) {
       if (open.size + ended.size <= limits.runs) return;
+      if (run.untold.size > 0) continue;
       for (const call of callsOf.get(id) ?? []) forgetCall(call);
       for (const session of run.sessions.values()) sessions.delete(session.id);
       callsOf.delete(id);
@@ -139,7 +140,9 @@ export function createBook(limits: BookLimits): Book {
     openRuns: () => open.values(),
     openRunsOf: (ownerKey) => openOf.get(ownerKey) ?? 0,
     async allTold() {
-      await Promise.allSettled([...open.values(), ...ended.values()].map(({ told }) => told));
+      const runs = [...open.values(), ...ended.values()];
+      await Promise.allSettled(runs.map(({ told }) => told));
+      for (const { untold } of runs) untold.clear();
     },
   };
 }
