@@ -20,6 +20,8 @@ let slow: { readonly of: ReadonlySet<EventType>; readonly until: Promise<void> }
 let slowStore: Promise<void>;
 /** The disk under the log takes nothing any more. */
 let broken: boolean;
+/** So much waits for the disk that only what happened already is taken. */
+let crowded: boolean;
 
 beforeEach(async () => {
   provider = await startProvider();
@@ -28,6 +30,7 @@ beforeEach(async () => {
   slow = { of: new Set(), until: Promise.resolve() };
   slowStore = Promise.resolve();
   broken = false;
+  crowded = false;
   bench = await startBench(
     `
 format: gw.pack/v1
@@ -41,12 +44,13 @@ actions:
       credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
       wrapAudit: (sink) => ({
         head: () => sink.head(),
-        async append(events) {
+        async append(events, due) {
+          if (crowded && due !== true) throw new Denied("log_backlogged", "full");
           if (broken) throw new Error("the disk is gone");
           if (events.some(({ event_type }) => full.has(event_type))) throw new Denied("log_backlogged", "full");
           const { of, until } = slow;
           if (events.some(({ event_type }) => of.has(event_type))) await until;
-          return sink.append(events);
+          return sink.append(events, due);
         },
       }),
       wrapStore: (store) => ({
@@ -291,4 +295,22 @@ test("of processes that have gone no more is kept of a run than what it names it
     await run.told;
   }
   assert.equal(bench.gateway.sessions().length, run.sessions.size);
+});
+
+test("what came of a call that was sent while the log had room is written down when it has none, and told as it is", async () => {
+  const run = await openApproved();
+  provider.answer((_request, response) => {
+    crowded = true;
+    response.writeHead(200, { "content-type": "application/json" }).end("{}");
+  });
+  const { outcome } = await call(caller, run, "acme.thing.price");
+  assert.equal(outcome, "success");
+  await assert.rejects(call(caller, run), denies("log_backlogged"));
+  crowded = false;
+  assert.deepEqual(
+    bench.eventsOf("action_finished").map((event) => event.outcome),
+    ["succeeded"],
+  );
+  assert.equal(bench.rows("attempts", "sent").length, 0);
+  assert.equal(provider.received.length, 1);
 });

@@ -34,7 +34,7 @@ export async function openResumable(folder: string, open: () => Promise<AuditLog
   return {
     logId,
     opened,
-    append: (events) => log.append(events),
+    append: (events, due) => log.append(events, due),
     head: () => log.head(),
     offerAttestation: () => log.offerAttestation(),
     attest: (statement) => log.attest(statement),

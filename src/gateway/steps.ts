@@ -85,6 +85,15 @@ export function isOpening(step: RecordStep): boolean {
   return opening.has(step);
 }
 
+const afterSend: ReadonlySet<Step> = new Set<RecordStep>([
+  ...(["write.confirmed", "write.untracked", "plan.executed", "job.created", "job.unclear", "token.kept"] as const),
+]);
+
+/** Whether a record says what came of something that was sent: it is written down also where the log refuses all else. */
+export function isDue(step: RecordStep): boolean {
+  return step.endsWith(".settled") || afterSend.has(step);
+}
+
 /** Told right before and right after each step. A crash test ends the process there; nothing else has a use for it. */
 export interface StepPort {
   before(step: Step): void;

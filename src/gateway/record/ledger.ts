@@ -2,7 +2,7 @@ import type { gatewayEvents } from "../../audit/event/gateway.ts";
 import type { NewEvent } from "../../audit/event.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { AuditSink, IntentReceipt, StateRow, StateStore } from "../ports.ts";
-import { type IntentStep, isOpening, type RecordStep, type StepPort, unwatched } from "../steps.ts";
+import { type IntentStep, isDue, isOpening, type RecordStep, type StepPort, unwatched } from "../steps.ts";
 import { splitContents } from "./content.ts";
 import { createRowOrder } from "./row-order.ts";
 
@@ -92,17 +92,18 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
     });
   }
 
-  function append(events: readonly NewEvent[]): Promise<IntentReceipt> {
+  function append(events: readonly NewEvent[], due: boolean): Promise<IntentReceipt> {
     const { ahead, together } = splitContents(events);
-    return ahead.length === 0 ? keep(audit.append(together)) : appendBehind(ahead, together);
+    return ahead.length === 0 ? keep(audit.append(together, due)) : appendBehind(ahead, together, due);
   }
 
   async function appendBehind(
     ahead: readonly (readonly NewEvent[])[],
     together: readonly NewEvent[],
+    due: boolean,
   ): Promise<IntentReceipt> {
-    for (const some of ahead) await keep(audit.append(some));
-    return keep(audit.append(together));
+    for (const some of ahead) await keep(audit.append(some, due));
+    return keep(audit.append(together, due));
   }
 
   async function commit(moment: number, rows: readonly StateRow[]): Promise<void> {
@@ -134,7 +135,7 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
           order.end(moment);
         }
       }
-      const receipt = await append(events);
+      const receipt = await append(events, false);
       if (stopped) throw stoppedError();
       steps.after(step);
       tell(rows);
@@ -161,12 +162,12 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
       steps.before(step);
       const opening = isOpening(step);
       const late = !opening && typeof rows === "function";
-      if (late && events.length > 0) await append(events);
+      if (late && events.length > 0) await append(events, isDue(step));
       const kept = typeof rows === "function" ? rows() : rows;
       const moment = order.begin();
       try {
         if (opening) await commit(moment, kept);
-        if (!late && events.length > 0) await append(events);
+        if (!late && events.length > 0) await append(events, isDue(step));
         if (!opening && kept.length > 0) await commit(moment, kept);
       } finally {
         order.end(moment);

@@ -169,8 +169,8 @@ export function createHubLink(parts: LinkParts): HubLink {
   return {
     watch: (audit) => ({
       ...audit,
-      append: (events) =>
-        audit.append(events).then((receipt) => {
+      append: (events, due) =>
+        audit.append(events, due).then((receipt) => {
           shipper?.wake();
           return receipt;
         }),
