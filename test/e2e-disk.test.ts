@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
@@ -79,21 +79,29 @@ describe("what cannot be recorded is not sent", mayLimit ? asUser : { skip: "prl
     assert.equal((await home.events("gateway_resumed")).length, 1);
   });
 
-  test("a log that was changed meanwhile is not gone on with", async () => {
+  test("a log that was changed or cut back meanwhile is not gone on with", async () => {
+    const file = join(home.folder, "audit", "0000000001.gwlog");
+    const earlier = endOf(readFileSync(file));
+    const run = await openRun(home, agent);
+    assert.equal((await call(agent, run, "demo.thing.get", { id: "later" })).body["outcome"], "success");
     spawnSync("prlimit", [`--pid=${gateway.pid}`, "--fsize=512:unlimited"]);
     await until("it has stopped", async () => {
       await agent.ask("POST", "/v1/runs", { purpose: "x", actions: ["demo.thing.get"] });
       return (await home.status())["stopped"] !== null;
     });
     spawnSync("prlimit", [`--pid=${gateway.pid}`, "--fsize=unlimited:unlimited"]);
-    const file = join(home.folder, "audit", "0000000001.gwlog");
     const bytes = readFileSync(file);
-    const changed = Buffer.from(bytes);
-    changed[600] = (changed[600] ?? 0) ^ 1;
-    writeFileSync(file, changed);
-    const refused = await home.operator(["resume"]);
-    assert.deepEqual([refused.code, codeOf(refused)], [1, "log_failed"], refused.err);
-    writeFileSync(file, bytes);
+    const flipped = Buffer.from([(bytes[600] ?? 0) ^ 1]);
+    // Put back to what it was, byte for byte: a log that only its store stopped goes on with its seals.
+    for (const [at, changed] of [
+      [600, flipped],
+      [earlier, Buffer.alloc(endOf(bytes) - earlier)],
+    ] as const) {
+      writeAt(file, at, changed);
+      const refused = await home.operator(["resume"]);
+      assert.deepEqual([refused.code, codeOf(refused)], [1, "log_failed"], refused.err);
+      writeAt(file, at, bytes.subarray(at, at + changed.length));
+    }
     await home.must(["resume"]);
   });
 
@@ -109,3 +117,16 @@ describe("what cannot be recorded is not sent", mayLimit ? asUser : { skip: "prl
     assert.equal(verified.code, 0, verified.out);
   });
 });
+
+/** Behind the last frame there is room that was set aside. */
+function endOf(bytes: Buffer): number {
+  let end = bytes.length;
+  while (end > 0 && bytes[end - 1] === 0) end--;
+  return end;
+}
+
+function writeAt(file: string, at: number, bytes: Buffer): void {
+  const fd = openSync(file, "r+");
+  writeSync(fd, bytes, 0, bytes.length, at);
+  closeSync(fd);
+}

@@ -7,7 +7,10 @@ import { verifyLog } from "./verify/verify.ts";
 
 /** A log that can be opened again after it failed, once what stands on the disk has verified itself. */
 export interface ResumableLog extends AuditLog {
-  /** Denied `log_failed` where the disk still refuses or the log does not hold. A log that works is verified and left as it is. */
+  /**
+   * Denied `log_failed` where the disk still refuses, the log does not hold, or it has not all that was told as written. A log that
+   * works is verified and left as it is.
+   */
   resume(): Promise<void>;
 }
 
@@ -49,7 +52,7 @@ export async function openResumable(folder: string, open: () => Promise<AuditLog
     async resume() {
       const failed = log.failure() !== null;
       if (failed) await log.close().catch(() => undefined);
-      const report = await verifyLog({ folder, allowUnattested: true });
+      const report = await verifyLog({ folder, allowUnattested: true, heads: [log.head()] });
       if (report.exit !== 0) {
         const why = report.firstBreach?.code ?? "unreadable";
         throw new Denied(
