@@ -242,6 +242,9 @@ real("a grant that not every gateway has taken yet is told with who has not", as
   await running[0]?.end();
   const acting = act(web2, "8", 120);
   await go(sight, "#/waiting");
+  // A card that was shown before is shown on when it is over, as long as the page has it.
+  const waits = sight.page.getByRole("navigation", { name: "Cards" }).getByRole("link").filter({ hasText: "web2" });
+  await waits.filter({ hasText: "left" }).first().click({ timeout: 120_000 });
   await says(sight, /on web2/);
   await press(sight, /Approve and grant/);
   await sight.page.getByRole("button", { name: "Sign the grant and approve" }).click();
