@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import axe from "axe-core";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
 import { makeFolder, PATIENCE_MS } from "./home.ts";
 import { shots } from "./shots.ts";
 
@@ -18,11 +17,31 @@ export interface Sight {
   readonly complaints: string[];
 }
 
+/**
+ * Of two such lists Chromium takes the last: what Playwright leaves out, and the pages that a window loads for its address bar, two for every
+ * window, though none is shown.
+ */
+const WITHOUT = [
+  ...["AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades"],
+  ...[
+    "HttpsFirstBalancedModeAutoEnable",
+    "LensOverlay",
+    "MediaRouter",
+    "PaintHolding",
+    "ThirdPartyStoragePartitioning",
+  ],
+  ...["AvoidCorsURLLoaderRestartOnRedirect", "OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled"],
+  ...["PreconnectToSearch", "WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup"],
+];
+
 export async function openBrowser(more: readonly string[] = []): Promise<Browser> {
+  // A file that runs again as another user loads it there only.
+  const { chromium } = await import("playwright-core");
+  const features = `--disable-features=${WITHOUT.join(",")}`;
   return chromium.launch({
     executablePath: CHROMIUM,
     chromiumSandbox: false,
-    args: ["--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb", ...more],
+    args: ["--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb", features, ...more],
     env: { ...process.env, HOME: makeFolder() },
   });
 }
@@ -84,7 +103,7 @@ const RUN_AXE = `axe.run(document, { resultTypes: ["violations"] }).then(({ viol
 /** What a person with other senses would stumble over, rule by rule. */
 export async function findBarriers({ page }: Sight): Promise<readonly string[]> {
   // It stays with the page: half a megabyte of it is loaded once.
-  if (!(await page.evaluate("'axe' in window"))) await page.evaluate(axe.source);
+  if (!(await page.evaluate("'axe' in window"))) await page.evaluate((await import("axe-core")).default.source);
   return (await page.evaluate(RUN_AXE)) as readonly string[];
 }
 
