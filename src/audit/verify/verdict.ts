@@ -1,4 +1,5 @@
 import { counted } from "../../kernel/display.ts";
+import { deniedByFiles } from "../../kernel/file-trouble.ts";
 import { segmentName } from "../frame/layout.ts";
 import { breachAt, type Check } from "./check.ts";
 import type { Breach } from "./findings.ts";
@@ -47,7 +48,8 @@ export function judge(check: Check, stopped: Breach | null): VerifyReport {
 
 /** Neither intact nor not: what is there could not be read. */
 export function tellUnreadable(check: Check, error: unknown): VerifyReport {
-  return report(check, "unreadable", [], error instanceof Error ? error.message : String(error));
+  const told = deniedByFiles(error)?.message ?? (error instanceof Error ? error.message : String(error));
+  return report(check, "unreadable", [], told);
 }
 
 function beginOf({ start }: Check): VerifyReport["begins"] {

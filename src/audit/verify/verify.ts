@@ -45,7 +45,10 @@ export async function verifyLog(options: VerifyOptions): Promise<VerifyReport> {
     return tellUnreadable(startCheck(options, WHOLE, false), error);
   }
   const check = startCheck(options, start, isWriterLive(options.folder));
-  if (start.places.size === 0) return tellUnreadable(check, new Error(`there is no log in ${options.folder}`));
+  if (start.places.size === 0) {
+    const told = `There is no log in ${options.folder}. Name its folder: gw audit verify --log FOLDER.`;
+    return tellUnreadable(check, new Error(told));
+  }
   if (start.breach !== null) return judge(check, breachAt(check, start.breach, start.first, 0));
   const ahead = options.scanAhead?.(settledSegments(check));
   let stopped: Breach | null;

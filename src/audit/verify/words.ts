@@ -4,7 +4,7 @@ import type { VerifyReport } from "./report.ts";
 
 /** The report for a person: what is proven, up to where, what may be missing, and what no log can prove. */
 export function describeReport(report: VerifyReport): readonly string[] {
-  if (report.verdict === "unreadable") return [`The log could not be read: ${report.trouble ?? "unknown reason"}.`];
+  if (report.verdict === "unreadable") return [`The log could not be read. ${report.trouble ?? "Why is not known."}`];
   return [...verdictWords(report), ...proofWords(report), ...openWords(report), ...limitWords(report)];
 }
 
