@@ -120,8 +120,9 @@ function layCertificates({ certificate, subjectHash }: BoxPlan): void {
     closeToWriting(CERTIFICATES);
   }
   for (const bundle of BUNDLES) {
-    const real = existsSync(bundle) ? realpathSync(bundle) : CERTIFICATES;
-    if (!real.startsWith(CERTIFICATES)) mountBind(boxCertificate, real);
+    if (!existsSync(bundle)) continue;
+    const real = realpathSync(bundle);
+    if (!real.startsWith(`${CERTIFICATES}/`)) mountBind(boxCertificate, real);
   }
 }
 
