@@ -93,7 +93,7 @@ before(async () => {
     standingOf: () => "approved",
     correlationId: () => `corr-${String(next++).padStart(8, "0")}`,
     onRecord: (record, { correlationId, denied, body }) => {
-      records.push({ record, correlationId, denied: denied?.code ?? null, body });
+      records.push({ record, correlationId, denied: denied?.code ?? null, body: body() });
     },
     onFault: (error) => void faults.push(error),
     onRefused: () => undefined,

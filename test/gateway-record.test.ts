@@ -368,7 +368,12 @@ async function askPlane(action: string, input: JsonObject, waitMs: number) {
   const { status, body } = await answer(call, untilTold);
   const named = () => ({ who: "uid 1", principal: "a program", operator: null, traceparent: null });
   const record = { ...KNOWN, decision: { kind: "allowed", by: "any" }, result: { kind: "done", status } } as const;
-  const occasion = { correlationId: "req_1", principal: context, denied: null, body: { digest: null, bytes: 0 } };
+  const occasion = {
+    correlationId: "req_1",
+    principal: context,
+    denied: null,
+    body: () => ({ digest: null, bytes: 0 }),
+  };
   await recordRequests(
     "agent",
     bench.gateway.requests,

@@ -32,8 +32,7 @@ const lines = new WeakMap<object, Line>();
 
 /** Runs `answer` when every earlier request of the connection is answered; it says whether the connection stays open. */
 export function inTurn(connection: object, request: Asked, answer: (turn: Turn) => Promise<boolean>): void {
-  const line = lines.get(connection) ?? { unanswered: [], tail: null, over: false, ending: false, broken: null };
-  lines.set(connection, line);
+  const line = lines.get(connection) ?? openLine(connection);
   line.unanswered.push(request);
   const run = async (): Promise<void> => {
     if (!line.over) {
@@ -45,6 +44,12 @@ export function inTurn(connection: object, request: Asked, answer: (turn: Turn) 
     if (line.unanswered.length === 0) line.tail = null;
   };
   line.tail = line.tail === null ? run() : line.tail.then(run);
+}
+
+function openLine(connection: object): Line {
+  const line = { unanswered: [], tail: null, over: false, ending: false, broken: null };
+  lines.set(connection, line);
+  return line;
 }
 
 /** What a connection is doing when its bytes stop making sense. */

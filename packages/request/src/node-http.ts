@@ -137,10 +137,14 @@ function findRoute<Who extends Principal>(routes: readonly BoundRoute<Who>[], me
 async function send(request: IncomingBody, response: OutgoingReply, reply: Reply, last: boolean): Promise<boolean> {
   if (response.headersSent) return false;
   if (reply.more !== undefined && canCome(response)) return sendAsItComes(response, reply, reply.more, last);
-  const length = { "content-length": Buffer.byteLength(reply.body) };
   // A body that was not read to its end must not be taken for the next request on this connection.
   const ends = last || !request.complete || reply.headers["connection"] === "close";
-  response.writeHead(reply.status, { ...reply.headers, ...length, ...(ends ? { connection: "close" } : {}) });
+  const headers: Record<string, string | number> = {
+    ...reply.headers,
+    "content-length": Buffer.byteLength(reply.body),
+  };
+  if (ends) headers["connection"] = "close";
+  response.writeHead(reply.status, headers);
   response.end(reply.body);
   // What still comes of it is let go by: whoever cannot finish writing would never come to read this. Its time is bounded.
   if (!request.complete) request.resume();

@@ -33,23 +33,30 @@ const NAMES = new Set([
 
 const END = Buffer.from("\r\n\r\n", "latin1");
 const START = /^(GET|POST) (\/[A-Za-z0-9\-._~!$&'()*+,;=:@%/?]*) HTTP\/1\.1$/;
-const VISIBLE = /^[\x20-\x7e]*$/;
+/** A line ends with both characters, and neither stands anywhere else. */
+const LINES = /^(?:[\x20-\x7e]|\r\n)*$/;
+const LINE_END = "\r\n";
 
 /** Null where the bytes do not begin with a whole head of that form. */
 export function readPlainHead(bytes: Buffer, mostBytes: number): PlainHead | null {
   const end = bytes.indexOf(END);
   if (end < 0 || end + END.length > mostBytes) return null;
-  const [first = "", ...lines] = bytes.toString("latin1", 0, end).split("\r\n");
-  const start = START.exec(first);
+  const text = bytes.toString("latin1", 0, end) + LINE_END;
+  if (!LINES.test(text)) return null;
+  let lineEnd = text.indexOf(LINE_END);
+  const start = START.exec(text.slice(0, lineEnd));
   if (start === null) return null;
   const rawHeaders: string[] = [];
   const headers: Record<string, string> = {};
-  for (const line of lines) {
-    const colon = line.indexOf(": ");
-    const name = line.slice(0, Math.max(colon, 0));
+  for (;;) {
+    const at = lineEnd + LINE_END.length;
+    if (at === text.length) break;
+    lineEnd = text.indexOf(LINE_END, at);
+    const colon = text.indexOf(": ", at);
+    const name = text.slice(at, Math.max(colon, at));
     const lower = name.toLowerCase();
-    const value = line.slice(colon + 2);
-    if (!NAMES.has(lower) || lower in headers || !VISIBLE.test(value) || value !== value.trim()) return null;
+    const value = text.slice(colon + 2, Math.max(lineEnd, colon + 2));
+    if (!NAMES.has(lower) || lower in headers || value !== value.trim()) return null;
     headers[lower] = value;
     rawHeaders.push(name, value);
   }

@@ -82,7 +82,7 @@ export interface Occasion<Who extends Principal = Principal> {
   readonly denied: Denied | null;
   readonly answer: Answer | null;
   /** Of the body as it came, as far as it was read. */
-  readonly body: ReturnType<SeenBytes["told"]>;
+  body(): ReturnType<SeenBytes["told"]>;
 }
 
 export interface Observers<Who extends Principal = Principal> {
@@ -134,15 +134,7 @@ function occasionOf<Who extends Principal>(
   answer: Answer | null,
   seen: SeenBytes,
 ): Occasion<Who> {
-  return {
-    correlationId,
-    principal,
-    denied,
-    answer,
-    get body() {
-      return seen.told();
-    },
-  };
+  return { correlationId, principal, denied, answer, body: () => seen.told() };
 }
 
 /** A request that never became a command: recorded, then told. */

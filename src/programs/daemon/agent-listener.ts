@@ -104,19 +104,22 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
     return caller;
   }
 
-  const unanswered = new WeakMap<Duplex, number>();
+  const unanswered = new WeakMap<Duplex, { count: number }>();
 
   function begin(request: AgentRequest, reply: AgentReply): void {
     const { socket } = request;
-    const count = (unanswered.get(socket) ?? 0) + 1;
-    if (count > defaults.agentUnanswered) return void letGo(socket);
-    unanswered.set(socket, count);
+    let waiting = unanswered.get(socket);
+    if (waiting === undefined) {
+      waiting = { count: 0 };
+      unanswered.set(socket, waiting);
+    }
+    if (waiting.count >= defaults.agentUnanswered) return void letGo(socket);
+    waiting.count++;
     request.reply = reply;
     occupy(socket, true);
     reply.once("close", () => {
-      const left = (unanswered.get(socket) ?? 1) - 1;
-      unanswered.set(socket, left);
-      if (left === 0) occupy(socket, false);
+      waiting.count--;
+      if (waiting.count === 0) occupy(socket, false);
     });
     serve(request, reply);
   }

@@ -47,7 +47,7 @@ export function recordRequests<Who extends Principal>(
           }
         : { kind: "denied", denied };
     const named = principal === null ? NOBODY : nameOf(principal);
-    const rest = { fields: safe(record.fields), body: () => occasion.body, correlationId, outcome };
+    const rest = { fields: safe(record.fields), body: occasion.body, correlationId, outcome };
     return requests.record(describeRequest(plane, named, record, rest));
   };
 }
