@@ -30,19 +30,26 @@ const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 const DIGITS = Buffer.from(ALPHABET, "latin1");
 const TIME_DIGITS = 10;
 const RANDOM_BYTES = 16;
+/** A call needs half a dozen identifiers. They are no secrets, so that chance for more of them may lie in memory. */
+const DRAWN_AT_ONCE = 32;
 const SHAPE = new RegExp(`^(run|ses|call|plan|op|apr|evt)_[${ALPHABET}]{${TIME_DIGITS + RANDOM_BYTES}}$`);
 
 export function createIds(clock: Pick<Clock, "wallMs">, random: Random): Ids {
   let timeMs = Number.NaN;
   let time = "";
   const tail = Buffer.alloc(RANDOM_BYTES);
+  let chance: Buffer = Buffer.alloc(0);
+  let drawn = 0;
   return {
     next<Kind extends IdKind>(kind: Kind): IdKinds[Kind] {
       const nowMs = clock.wallMs();
       if (nowMs !== timeMs) time = timeDigits(nowMs);
       timeMs = nowMs;
-      const chance = random.bytes(RANDOM_BYTES);
-      for (let at = 0; at < RANDOM_BYTES; at++) tail[at] = DIGITS[(chance[at] ?? 0) & 31] ?? 0;
+      if (drawn === chance.length) {
+        chance = random.bytes(RANDOM_BYTES * DRAWN_AT_ONCE);
+        drawn = 0;
+      }
+      for (let at = 0; at < RANDOM_BYTES; at++, drawn++) tail[at] = DIGITS[(chance[drawn] ?? 0) & 31] ?? 0;
       return `${kind}_${time}${tail.toString("latin1")}` as IdKinds[Kind];
     },
   };
