@@ -130,10 +130,10 @@ async function dispatch(
     ticket: ticketUsed(ticket),
     claim,
     traceparent: request.traceparent ?? null,
-    ...(context === undefined ? {} : { context }),
-    ...(request.stream === undefined ? {} : { stream: request.stream }),
-    ...(request.keepsBytes === undefined ? {} : { keepsBytes: request.keepsBytes }),
-    ...closingOf(core, prepared, request, call),
+    context,
+    stream: request.stream,
+    keepsBytes: request.keepsBytes,
+    after: closingOf(core, prepared, request, call),
   };
   const confirmed = await confirmTicket(core, sending);
   const result = await carryOut(core, confirmed, prepared, claim);
@@ -148,14 +148,12 @@ function closingOf(
   { outbound, way }: Prepared,
   { closing }: CallRequest,
   { id }: Call,
-): Pick<Sending, "after"> {
-  if (closing === undefined) return {};
-  if (outbound.sideEffect || way.kind !== "plain" || way.list !== undefined) return {};
-  return {
-    after({ verdict }) {
-      const isAnswer = verdict.kind === "success" && ports.hub?.holdsAnswers() !== true;
-      return { events: isAnswer ? closing(id) : [], rows: [] };
-    },
+): Sending["after"] {
+  if (closing === undefined) return undefined;
+  if (outbound.sideEffect || way.kind !== "plain" || way.list !== undefined) return undefined;
+  return ({ verdict }) => {
+    const isAnswer = verdict.kind === "success" && ports.hub?.holdsAnswers() !== true;
+    return { events: isAnswer ? closing(id) : [], rows: [] };
   };
 }
 

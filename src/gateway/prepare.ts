@@ -32,23 +32,23 @@ export interface CallRequest {
   readonly input: JsonObject;
   readonly as?: Purpose;
   /** For a list alone: where it goes on, and less than its definition would read. */
-  readonly list?: ListAsk;
+  readonly list?: ListAsk | undefined;
   /** One page of a list as a tool in a box asked for it, and its answer as it came. */
   readonly page?: PageAsked;
   /** Who gets the answer while it comes, of an action that streams. */
-  readonly stream?: AnswerStream;
+  readonly stream?: AnswerStream | undefined;
   /** What we ourselves know of its input, for the card. */
   readonly notes?: readonly string[];
   /** The body that a text among the input stands for, of a tool that sent more than is held in memory. */
   readonly spooled?: SpooledBody;
   /** Whoever asked hands on the very bytes of the answer. */
-  readonly keepsBytes?: true;
+  readonly keepsBytes?: true | undefined;
   /** What the log is to say of where it came from, with its first intent or its refusal. */
   readonly context?: (callId: CallId) => NewEvent;
   /** What it is to say together with the end of a plain read that was answered well. */
   readonly closing?: (callId: CallId) => readonly NewEvent[];
   /** The open operation that the agent asks a person to go past. */
-  readonly repeatOf?: string;
+  readonly repeatOf?: string | undefined;
   /** The trace that the agent says it belongs to. */
   readonly traceparent?: string | null;
 }

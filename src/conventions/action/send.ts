@@ -1,5 +1,6 @@
 import { canonicalJson } from "../../kernel/canonical-json.ts";
 import type { JsonObject } from "../../kernel/json.ts";
+import { placeOf } from "../url/origin.ts";
 import type { SentBody } from "./spooled.ts";
 
 /**
@@ -62,15 +63,22 @@ export function reachedBy(
   send: Send,
   shownUrl: string,
 ): { readonly destination: string; readonly target: string; readonly path: string } {
-  const { origin, pathname: path } = new URL(shownUrl);
   switch (send.kind) {
-    case "http":
+    case "http": {
+      const { origin, path } = shownUrl === send.url ? placeOf(shownUrl) : placeIn(shownUrl);
       return { destination: origin, target: `${origin}${path}`, path };
+    }
     case "ssh": {
       const destination = `${send.user}@${send.host}:${send.port}`;
-      return { destination, target: destination, path };
+      return { destination, target: destination, path: new URL(shownUrl).pathname };
     }
   }
+}
+
+/** Of what is shown in the place of what is sent. */
+function placeIn(shownUrl: string): { readonly origin: string; readonly path: string } {
+  const { origin, pathname: path } = new URL(shownUrl);
+  return { origin, path };
 }
 
 /** The place that a ticket's target names: everything before the query of a URL, or the user on the host. */

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { isPrivateHost, troubleWithOrigin } from "./origin.ts";
+import fc from "fast-check";
+import { isPrivateHost, placeOf, troubleWithOrigin } from "./origin.ts";
 
 describe("an origin is https, or http on loopback, in its plain spelling", () => {
   const accepted = [
@@ -79,4 +80,32 @@ test("an address that is private on its face is known as such, and a name never 
   for (const host of [...hosts, "[::1]", "[fd00::1]", "[fe80::1]"]) assert.equal(isPrivateHost(host), true, host);
   const others = ["10.acme.example", "192.168.example", "172.32.0.1", "8.8.8.8", "[2001:db8::1]", "fd00.example"];
   for (const host of others) assert.equal(isPrivateHost(host), false, host);
+});
+
+test("what is read off a URL's text as its origin is its origin, or nothing that anything is bound to", () => {
+  const pieces = [
+    "https://",
+    "http://",
+    "api.example.com",
+    "API.example.com",
+    "evil.test",
+    "127.0.0.1",
+    "@",
+    ":443",
+    ":8443",
+  ];
+  const marks = ["/", "//", "\\", "?", "#", "..", ".", "%2f", "\t", "\n", " ", "a", ":", "\u2026"];
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom(...pieces, ...marks), { minLength: 1, maxLength: 8 }), (parts) => {
+      const text = parts.join("");
+      const { origin, path } = placeOf(text);
+      if (troubleWithOrigin(origin) !== null) return;
+      const url = new URL(text);
+      assert.equal(url.origin, origin, text);
+      // The transport sends no other spelling.
+      if (url.href === text && url.hash === "") assert.equal(url.pathname, path, text);
+    }),
+    { numRuns: 5_000 },
+  );
+  assert.deepEqual(placeOf("https://api.example.com/a/b?c=/d"), { origin: "https://api.example.com", path: "/a/b" });
 });

@@ -33,6 +33,18 @@ export function isPrivateHost(hostname: string): boolean {
   return /^(?:10|192\.168|169\.254|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2,3}$/.test(hostname);
 }
 
+/**
+ * Where a URL leads, read off its text. That is so for the one spelling that the parser gives it, and the transport sends no
+ * other; of another spelling this is no origin that anything is bound to.
+ */
+export function placeOf(url: string): { readonly origin: string; readonly path: string } {
+  const host = url.indexOf("://") + "://".length;
+  const slash = url.indexOf("/", host);
+  if (slash < 0) return { origin: url, path: "/" };
+  const query = url.indexOf("?", slash);
+  return { origin: url.slice(0, slash), path: query < 0 ? url.slice(slash) : url.slice(slash, query) };
+}
+
 /** The origin of an absolute URL that was already parsed or built by this room. */
 export function originOf(url: URL): Origin {
   return url.origin as Origin;

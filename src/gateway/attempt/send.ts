@@ -1,6 +1,7 @@
 import type { SshSend } from "../../conventions/action/send.ts";
 import { requireHeld } from "../../conventions/action/spooled.ts";
 import type { NeverSent, TransportObservation } from "../../conventions/outcome/observation.ts";
+import { placeOf } from "../../conventions/url/origin.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { HttpLoan, ToSign } from "../../vault/lent.ts";
@@ -71,7 +72,7 @@ async function sendHttp(
 ): Promise<TransportObservation> {
   const { http } = core.ports;
   if (sending.credential === null) return http.send(receipt, request, null, limits);
-  const { origin } = new URL(request.url);
+  const { origin } = placeOf(request.url);
   const loan = sending.lend?.(origin) ?? lend(core, sending, request, sending.credential, origin);
   // What a provider entrusted to the gateway must no more come back to an agent than the credential itself.
   const entrusted = core.deployments.lendSecrets(sending.outbound.definition.pack.name);

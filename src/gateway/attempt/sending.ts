@@ -35,11 +35,11 @@ export interface Shot {
   /** Of every send that has an effect: nobody else sends the same while it is open. */
   readonly claim?: Claim | HeldByOperation | undefined;
   /** Where the call came from, as a surface told it: written once, with the first intent of the call. */
-  readonly context?: NewEvent;
+  readonly context?: NewEvent | undefined;
   /** The trace that the agent says its call belongs to: a claim, for the log alone. */
   readonly traceparent?: string | null;
   /** Whoever asked hands on the very bytes of the answer. */
-  readonly keepsBytes?: true;
+  readonly keepsBytes?: true | undefined;
   /** Whose place a large answer takes, where somebody has it after the attempt. */
   readonly holder?: AnswerHolder | undefined;
   /** Who gets the answer while it comes, and may go away. */
@@ -49,7 +49,7 @@ export interface Shot {
   /** Takes out of the answer what nothing behind it may see, and keeps what must not be lost, before anything is made of it. */
   readonly take?: (observation: TransportObservation) => Promise<TransportObservation>;
   /** Durable together with the completion. */
-  readonly after?: (attempted: Attempted) => Beside;
+  readonly after?: ((attempted: Attempted) => Beside) | undefined;
 }
 
 /** An answer on its way to a tool while it comes. */

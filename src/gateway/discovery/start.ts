@@ -28,7 +28,7 @@ export function prepareList(
   caller: LiveCaller,
   run: Run,
   definition: Definition,
-  { input, list = {} }: { readonly input: JsonObject; readonly list?: ListAsk },
+  { input, list = {} }: { readonly input: JsonObject; readonly list?: ListAsk | undefined },
 ): { readonly outbound: Outbound; readonly list: ListStart } {
   const { pages } = definition.action;
   if (pages === null)

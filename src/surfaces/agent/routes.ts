@@ -128,10 +128,9 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
         },
       },
       async ({ params, body }, context, _files, known) => {
-        const { repeat_of, ...rest } = body;
+        const { action, input, list, repeat_of: repeatOf } = body;
         const { closing, answer } = tellWithEnd(gateway, context, params.run_id, known);
-        const { traceparent } = context;
-        const request = { ...rest, traceparent, closing, ...(repeat_of === undefined ? {} : { repeatOf: repeat_of }) };
+        const request = { action, input, list, traceparent: context.traceparent, closing, repeatOf };
         return answer(gateway.startCall(context.caller, readId("run", params.run_id), request), sleep);
       },
       anyCaller,

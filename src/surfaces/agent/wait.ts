@@ -67,7 +67,9 @@ export function waitFor<Value>(
         settled.wake();
       },
     );
-    void sleep.sleep(waitMs, settled).then(() => resolve(undefined));
+    void sleep.sleep(waitMs, settled).then(() => {
+      if (!settled.aborted) resolve(undefined);
+    });
   });
 }
 

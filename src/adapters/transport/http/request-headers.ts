@@ -86,7 +86,9 @@ const screens = new WeakMap<LentCredential["secrets"], Screen>();
 
 function screenOf(credential: LentCredential): Screen {
   const { secrets, headerValue } = credential;
-  const prepared = screens.get(secrets) ?? prepareScreen(hasHeader(credential) ? [...secrets, headerValue] : secrets);
+  const known = screens.get(secrets);
+  if (known !== undefined) return known;
+  const prepared = prepareScreen(hasHeader(credential) ? [...secrets, headerValue] : secrets);
   screens.set(secrets, prepared);
   return prepared;
 }
