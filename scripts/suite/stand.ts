@@ -18,9 +18,11 @@ export function ownStand(root: string, product: Product): Stand {
   // What takes long to make is made once for all files that want it.
   const made = join(dirname(dirname(product.program)), "made");
   const compiled = join(made, "compiled");
-  mkdirSync(compiled, { recursive: true });
-  // Some of these files run as another user, and Node keeps what is compiled apart for each.
-  chmodSync(compiled, 0o1777);
+  // Some of these files run as another user, and Node keeps what is compiled apart for each; test/support/postgres.ts does so with clusters.
+  for (const folder of [compiled, join(made, "clusters")]) {
+    mkdirSync(folder, { recursive: true });
+    chmodSync(folder, 0o1777);
+  }
   const env = {
     GW_PROGRAM: product.program,
     GW_TEST_MADE: made,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmodSync, chownSync, existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { createServer as listenOn } from "node:net";
 import { join } from "node:path";
@@ -71,12 +71,7 @@ export async function makeCluster(
     // Others have their socket there.
     chmodSync(folder, 0o755);
   }
-  const made = spawnSync(
-    join(programs, "initdb"),
-    ["-D", data, "-U", "owner", "-A", "trust", "--no-sync", "--locale=C", "--encoding=UTF8", "--no-instructions"],
-    { encoding: "utf8", ...as },
-  );
-  assert.equal(made.status, 0, made.stderr);
+  makeData(programs, data, as);
   const authority = createAuthority({ wallMs: () => Date.now() }, { bytes: (length) => randomBytes(length) });
   const caFile = join(folder, "ca.pem");
   writeFileSync(caFile, authority.certificate);
@@ -88,6 +83,33 @@ export async function makeCluster(
     "local all all trust\nlocal replication all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n",
   );
   return await serve({ programs, folder, caFile, as, connections, fsync });
+}
+
+/** The files of an empty server, made once for all test files of a run of the suite, and copied. */
+function makeData(programs: string, data: string, as: Identity | undefined): void {
+  const run = (...[command = "", ...args]: readonly string[]): void => {
+    const done = spawnSync(command, args, { encoding: "utf8", ...as });
+    assert.equal(done.status, 0, `${command}: ${done.stderr}`);
+  };
+  const options = ["-U", "owner", "-A", "trust", "--no-sync", "--locale=C", "--encoding=UTF8", "--no-instructions"];
+  const init = (at: string): void => run(join(programs, "initdb"), "-D", at, ...options);
+  const made = process.env["GW_TEST_MADE"];
+  if (made === undefined) {
+    init(data);
+    return;
+  }
+  const kept = join(made, "clusters", `${as?.uid ?? process.getuid?.()}${programs.replaceAll("/", "-")}`);
+  if (!existsSync(kept)) {
+    const own = `${kept}.${process.pid}`;
+    init(own);
+    try {
+      renameSync(own, kept);
+    } catch {
+      // Another file was first.
+      rmSync(own, { recursive: true });
+    }
+  }
+  run("cp", "-a", kept, data);
 }
 
 interface Server {
