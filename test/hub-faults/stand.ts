@@ -13,7 +13,6 @@ import {
   openRun,
   type Plane,
   type Reply,
-  start,
   until,
 } from "../support/home.ts";
 import { makePartition, type Partition } from "../support/partition.ts";
@@ -75,17 +74,9 @@ export interface FleetStand {
   close(): Promise<void>;
 }
 
+/** A gateway that has loaded it goes by a date that is set beside its home. */
+const SET_CLOCK = join(import.meta.dirname, "..", "support", "set-clock.ts");
 const clockOf = ({ folder }: Home): string => `${folder}.clock`;
-
-/** The gateway itself, by a date that is set beside its home. */
-async function startWithClock(home: Home): Promise<Gateway> {
-  const program = join(import.meta.dirname, "..", "support", "clock-gateway.ts");
-  const flags = ["--disable-sigusr1", "--disable-warning=ExperimentalWarning"];
-  const started = start([process.execPath, ...flags, program, home.folder], { env: home.environment() });
-  await until("it serves", () => started.out().startsWith("ready "), 120_000);
-  await home.must(["unlock", "--first"]);
-  return { ...started, pid: Number((await home.status())["pid"]) };
-}
 
 /** A question whose asker was cut off would stand before all that come later. */
 async function denyAll(home: Home): Promise<void> {
@@ -190,7 +181,7 @@ export async function makeFleet(programs: string, more: readonly string[] = []):
   const stand: FleetStand = {
     ...{ cluster, way, hosts, web1, web2, provider, url, openSession, opensSessions, change },
     async restart(host) {
-      host.gateway = host.ownClock ? await startWithClock(host.home) : await host.home.up();
+      host.gateway = host.ownClock ? await host.home.upWith(SET_CLOCK) : await host.home.up();
       host.agent.close();
       host.agent = openPlane(host.home.agentSocket);
       await opensSessions(host);
