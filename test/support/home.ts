@@ -156,8 +156,8 @@ export async function until<Found>(
     if (found !== undefined && found !== false) return found;
     const now = performance.now();
     if (now > stopAt) return assert.fail(`waited ${limitMs} ms: ${what}`);
-    // Whoever looks by a command leaves as much time to what it looks for.
-    await pause(Math.max(waitMs, Math.min(now - lookedAt, 500)));
+    // Whoever looks by a command leaves more time than it takes to what it looks for.
+    await pause(Math.max(waitMs, Math.min(3 * (now - lookedAt), 500)));
   }
 }
 
