@@ -13,10 +13,10 @@ export interface AuditLog {
   readonly logId: string;
   readonly opened: { readonly reason: "genesis" | "boot" | "crash"; readonly tornBytes: number };
   /**
-   * Resolves when the events are on disk. Concurrent callers share a flush. All events of one call share a frame. What is `due`, since
-   * it happened already, is taken also where so much waits for the disk that everything else is refused (`log_backlogged`).
+   * Resolves when the events are on disk. Concurrent callers share a flush. All events of one call share a frame. Refused with
+   * `log_backlogged` where more waits for the disk than may.
    */
-  append(events: readonly NewEvent[], due?: boolean): Promise<IntentReceipt>;
+  append(events: readonly NewEvent[]): Promise<IntentReceipt>;
   head(): Head;
   /** What an operator's client needs to sign for this live process. Ends in a seal made now. */
   offerAttestation(): Promise<AttestationOffer>;

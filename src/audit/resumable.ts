@@ -37,7 +37,7 @@ export async function openResumable(folder: string, open: () => Promise<AuditLog
   return {
     logId,
     opened,
-    append: (events, due) => log.append(events, due),
+    append: (events) => log.append(events),
     head: () => log.head(),
     offerAttestation: () => log.offerAttestation(),
     attest: (statement) => log.attest(statement),

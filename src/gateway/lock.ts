@@ -1,5 +1,4 @@
 import type { Operation } from "./operation/operations.ts";
-import { recordOnceRoom } from "./record/once-room.ts";
 import { recover } from "./recover.ts";
 import { endRun } from "./run/end.ts";
 import type { Unlocked } from "./surroundings.ts";
@@ -59,7 +58,7 @@ export function createLock({ core, opened, memory, observer, volume }: Wired, pr
       // What ended before is told as well: its row has to be kept while the store is open.
       await core.book.allTold();
       const told = { ...core.envelope("gateway_locked"), operator, reason };
-      await recordOnceRoom({ record: core.ledger.record, sleep: core.ports.sleep }, "gateway.locked", [told]);
+      await core.ledger.record("gateway.locked", [told]);
       locked?.();
     } finally {
       await core.book.allTold();

@@ -78,8 +78,8 @@ export interface HttpTransport {
 
 /** The log as the gateway sees it: it can append and say where it stands. It cannot read. */
 export interface AuditSink {
-  /** Resolves when the events are durable on disk. Any failure stops the gateway from sending. What is `due` happened already: a full log takes it. */
-  append(events: readonly NewEvent[], due?: boolean): Promise<IntentReceipt>;
+  /** Resolves when the events are durable on disk. Any failure stops the gateway from sending. */
+  append(events: readonly NewEvent[]): Promise<IntentReceipt>;
   head(): { readonly frame: number; readonly link: string };
 }
 

@@ -85,13 +85,17 @@ export function isOpening(step: RecordStep): boolean {
   return opening.has(step);
 }
 
-const afterSend: ReadonlySet<Step> = new Set<RecordStep>([
+const happened: ReadonlySet<Step> = new Set<RecordStep>([
+  // What came of something that was sent.
   ...(["write.confirmed", "write.untracked", "plan.executed", "job.created", "job.unclear", "token.kept"] as const),
+  // A card that is shown, what a person said of it, and how it ended.
+  ...(["approval.requested", "approval.given", "approval.finished"] as const),
+  ...(["session.started", "session.ended", "run.ended", "gateway.locked"] as const),
 ]);
 
-/** Whether a record says what came of something that was sent: it is written down also where the log refuses all else. */
-export function isDue(step: RecordStep): boolean {
-  return step.endsWith(".settled") || afterSend.has(step);
+/** Whether a record says what has happened already, so that it cannot be refused: where the log is full it waits for room. */
+export function hasHappened(step: RecordStep): boolean {
+  return step.endsWith(".settled") || happened.has(step);
 }
 
 /** Told right before and right after each step. A crash test ends the process there; nothing else has a use for it. */

@@ -43,7 +43,13 @@ interface Opened {
 
 export function wire(ports: Ports, around: Surroundings): Wired {
   const worker = around.worker ?? `worker ${ports.ids.next("evt")}`;
-  const ledger = createLedger({ audit: ports.audit, worker, steps: ports.steps, onStop: around.onStop });
+  const ledger = createLedger({
+    audit: ports.audit,
+    sleep: ports.sleep,
+    worker,
+    steps: ports.steps,
+    onStop: around.onStop,
+  });
   const envelope = createEnvelope(ports.ids, ports.clock);
   const book = createBook({
     runs: defaults.runsRemembered,

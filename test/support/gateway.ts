@@ -228,7 +228,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
   const never = new Promise<never>(() => undefined);
   const killable = (sink: AuditSink): AuditSink => ({
     head: () => sink.head(),
-    append: (events, due) => (dead ? never : sink.append(events, due)),
+    append: (events) => (dead ? never : sink.append(events)),
   });
   const gateway = createGateway(
     {

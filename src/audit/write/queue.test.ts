@@ -87,24 +87,6 @@ test("a queue that is full says so, may be tried again, and takes events once so
   assert.doesNotThrow(() => queue.add([event("again")]));
 });
 
-test("what is due is taken where all else is refused, up to a bound of its own", () => {
-  const queue = startQueue({ ...limits, queueBytes: 1_000 });
-  const fill = (due: boolean): number => {
-    for (let added = 0; ; added++) {
-      try {
-        queue.add([event(`${due} ${added}`, 500)], due);
-      } catch (error) {
-        assert.ok(error instanceof Denied && error.code === "log_backlogged");
-        return added;
-      }
-    }
-  };
-  const plain = fill(false);
-  assert.ok(plain > 0);
-  assert.ok(fill(true) >= 2 * plain);
-  assert.equal(fill(false), 0);
-});
-
 test("an append that no frame can hold is refused, and the next one is not", () => {
   const queue = startQueue(limits);
   const many = Array.from({ length: 6 }, (_, index) => event(`${index}`, 900));

@@ -5,8 +5,8 @@ import { addToBatch, type Batch, clearBatch, makeBatch, type Sequences, wipeBatc
 
 /** Events that wait for a frame, already as bytes: what a caller changes afterwards is not recorded. */
 export interface Queue {
-  /** The batch that holds all of `events`. Throws a Denied when they are too large or too many wait. What is `due` has more room. */
-  add(events: readonly NewEvent[], due?: boolean): Batch;
+  /** The batch that holds all of `events`. Throws a Denied when they are too large or too many wait. */
+  add(events: readonly NewEvent[]): Batch;
   take(): Batch | undefined;
   isEmpty(): boolean;
   /** For a batch that was taken and whose waiters have been answered. */
@@ -17,8 +17,6 @@ export interface Queue {
 
 /** More than the two in use at a time need not be kept. */
 const SPARE_BATCHES = 2;
-/** What came of what was sent cannot be refused any more. There is as much of it as is under way, which is bounded elsewhere. */
-const DUE_ROOM = 4;
 
 export function startQueue(limits: Pick<LogLimits, "queueBytes" | "frameBytes" | "recordBytes">): Queue {
   const sequences: Sequences = { activity: 0, previews: 0, sessions: 0, gateway: 0 };
@@ -41,8 +39,8 @@ export function startQueue(limits: Pick<LogLimits, "queueBytes" | "frameBytes" |
   }
 
   return {
-    add(events, due = false) {
-      if (queuedBytes > limits.queueBytes * (due ? DUE_ROOM : 1)) {
+    add(events) {
+      if (queuedBytes > limits.queueBytes) {
         const message = "More events wait for the disk than the log may hold; nothing was recorded.";
         throw new Denied("log_backlogged", message, { retryAllowed: true });
       }

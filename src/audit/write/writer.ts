@@ -55,11 +55,11 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
     seal: () => void errand(() => chain.seal()).catch(() => undefined),
   });
 
-  function append(events: readonly NewEvent[], due?: boolean): Promise<IntentReceipt> {
+  function append(events: readonly NewEvent[]): Promise<IntentReceipt> {
     if (failure !== null) return Promise.reject(failure);
     if (closing !== null) return Promise.reject(new Denied("log_failed", "The audit log is closed."));
     try {
-      const { promise } = queue.add(events, due).waiting;
+      const { promise } = queue.add(events).waiting;
       waitingAppends++;
       wake();
       return promise;

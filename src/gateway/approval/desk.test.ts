@@ -17,7 +17,7 @@ import { TestAuthenticator } from "../../conventions/passkey/testing/authenticat
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { ApprovalId } from "../../kernel/ids.ts";
-import type { Ledger } from "../record/ledger.ts";
+import { createLedger, type Ledger } from "../record/ledger.ts";
 import { createDesk } from "./desk.ts";
 import type { Approval, Question } from "./question.ts";
 
@@ -31,6 +31,9 @@ interface Recorded {
   readonly rows: readonly { readonly id: string }[];
 }
 
+/** The log has what it was given. */
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
 /** A desk with a clock that is moved by hand, and a log that can be read. */
 function stand(passkeys: readonly EnrolledPasskey[] = []) {
   let [bootMs, serial] = [1_000, 0];
@@ -40,14 +43,26 @@ function stand(passkeys: readonly EnrolledPasskey[] = []) {
   const charged: string[] = [];
   const shownHands: string[] = [];
   const log: { refuses: Denied | null } = { refuses: null };
+  const sleep = { sleep: () => new Promise<void>((resolve) => sleepers.push(resolve)) };
+  const append = async () => {
+    if (log.refuses !== null) throw log.refuses;
+    return {} as never;
+  };
+  const ledger = createLedger({
+    audit: { append, head: () => ({ frame: 0, link: "" }) },
+    sleep,
+    worker: "w",
+    onStop: () => undefined,
+  });
   const desk = createDesk({
     clock: { bootMs: () => bootMs, wallMs: () => 1_790_000_000_000 + bootMs, bootId: () => "boot" },
-    sleep: { sleep: () => new Promise((resolve) => sleepers.push(resolve)) },
+    sleep,
     ids: { next: (kind: string) => `${kind}_${++serial}` } as never,
-    record: (async (point: string, events: Recorded["events"], rows: () => Recorded["rows"] = () => []) => {
-      if (log.refuses !== null) throw log.refuses;
-      recorded.push({ point, events, rows: rows() });
-    }) as never,
+    record: ((point: "approval.given", events: Recorded["events"], rows: () => Recorded["rows"] = () => []) =>
+      ledger.record(point, events, () => {
+        recorded.push({ point, events, rows: rows() });
+        return [];
+      })) as never,
     find: (() => null) as Ledger["find"],
     showHand: (text) => void shownHands.push(text),
     volume: { charge: (who: string) => void charged.push(who) } as never,
@@ -62,7 +77,7 @@ function stand(passkeys: readonly EnrolledPasskey[] = []) {
     const woken = sleepers;
     sleepers = [];
     for (const wake of woken) wake();
-    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+    for (let turns = 0; turns < 5; turns++) await turn();
   };
   const types = (): string[] => recorded.flatMap(({ events }) => events.map(({ event_type }) => event_type));
   return { desk, recorded, told, charged, shownHands, setTimeOnly, passMs, types, stop, log };
@@ -98,13 +113,14 @@ function say(
   return signStatement(statement, { sign: (bytes) => sign(null, bytes, key ?? person.privateKey) });
 }
 
-test("a question is shown at once where there is room: announced, and its card is in the log with its digest", () => {
+test("a question is shown at once where there is room: announced, and its card is in the log with its digest", async () => {
   const { desk, recorded, told, charged } = stand();
   const { approvalId } = desk.ask(question({ mode: "session" }));
   const shown = desk.find(approvalId);
   assert.deepEqual(desk.list(), [shown]);
   assert.deepEqual(told, [shown]);
   assert.equal(shown?.card?.expires_at, new Date(1_790_000_001_000 + defaults.approvalWaitMs).toISOString());
+  await turn();
   const [{ point, events } = { point: "", events: [] }] = recorded;
   assert.equal(point, "approval.requested");
   assert.deepEqual(
@@ -169,7 +185,9 @@ test("what is not an operator's signature over this very card in its time decide
   const { approvalId } = desk.ask(question());
   const open = desk.find(approvalId);
   const refused = async (given: GivenDecision, code: string): Promise<void> => {
+    await turn();
     await assert.rejects(desk.decide(given), denies(code));
+    await turn();
     const { point, events } = recorded.at(-1) ?? { point: "", events: [] };
     assert.equal(point, "approval.refused");
     const { approval_id, operator_key_id } = given.statement;
@@ -355,9 +373,9 @@ test("a larger question takes an undecided one's place, and whoever waited for t
   const larger = desk.supersede(old.approvalId, question({ askDigest: "sha256:2" }));
   assert.ok(larger !== null);
   assert.deepEqual([desk.find(old.approvalId)?.state, desk.find(old.approvalId)?.reason], ["withdrawn", "superseded"]);
+  await turn();
   const withdrawn = recorded.flatMap(({ events }) => events).find((one) => one.event_type === "approval_withdrawn");
   assert.deepEqual([withdrawn?.["reason"], withdrawn?.["call_id"]], ["superseded", "call_1"]);
-  await new Promise((resolve) => setImmediate(resolve));
   await desk.decide(say(desk.find(larger.approvalId)));
   assert.equal(await old.answer, await larger.answer);
   assert.equal(desk.supersede(old.approvalId, question()), null);

@@ -17,7 +17,6 @@ import { defaults } from "../../kernel/defaults.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import type { ApprovalId } from "../../kernel/ids.ts";
 import type { StateRow } from "../ports.ts";
-import { createOnceRoom } from "../record/once-room.ts";
 import { createEnvelope } from "../record/record.ts";
 import { bytesOf, payerOf } from "../record/written.ts";
 import { acceptWith, createAnswer, failed, notPending, refusal, undecided } from "./answer.ts";
@@ -60,7 +59,6 @@ export function createDesk(ports: DeskPorts): Desk {
   const line = createLine(ports);
   const listeners = new Set<(approval: Approval) => void>();
   const hands = createHands(ports.find);
-  const tell = createOnceRoom(ports);
 
   function enter(question: Question, resolvers: Entry["resolvers"]): Entry {
     const entry = line.enter(question, resolvers);
@@ -84,7 +82,7 @@ export function createDesk(ports: DeskPorts): Desk {
     // Any other card is of a session that a person let begin.
     if (question.mode === "session" || question.mode === "join")
       ports.volume.charge(payerOf(question.uid), bytesOf(events));
-    const recorded = tell("approval.requested", [...said, ...events]);
+    const recorded = ports.record("approval.requested", [...said, ...events]);
     recorded.catch(() => undefined);
     return recorded;
   }
@@ -107,7 +105,7 @@ export function createDesk(ports: DeskPorts): Desk {
     entry.approval = { ...entry.approval, ...change, state };
     line.leave(entry);
     try {
-      await tell("approval.finished", events, rows);
+      await ports.record("approval.finished", events, rows);
     } catch (error) {
       // Nobody is left waiting for an answer that will not come any more.
       for (const resolve of entry.resolvers) resolve(failed(error));
@@ -154,7 +152,7 @@ export function createDesk(ports: DeskPorts): Desk {
     entry.approval = standing;
     const event = decisionEvent(envelope, "approval_given", entry.approval, signed, hand);
     showHand(signed, hand);
-    await tell("approval.given", [...statementEvents(envelope, signed, hand), event], () => hands.rows(hand));
+    await ports.record("approval.given", [...statementEvents(envelope, signed, hand), event], () => hands.rows(hand));
     // Whoever decided meanwhile tells of that, once the log has it.
     if (entry.approval === standing) announce(standing);
     return standing;

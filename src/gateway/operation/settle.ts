@@ -1,7 +1,6 @@
 import { type SettlementStatement, statementBytes, type Verified } from "../../conventions/approval/decision.ts";
 import { isSettled } from "../../conventions/operation/state.ts";
 import { Denied } from "../../kernel/failure.ts";
-import { recordOnceRoom } from "../record/once-room.ts";
 import { anew, settleHeld } from "./held-reserve.ts";
 import { isTakenAway, requireLease } from "./lease.ts";
 import type { OperationNeeds } from "./needs.ts";
@@ -38,8 +37,7 @@ export async function settleByPerson(
   };
   const held = settleHeld(core, operation);
   // It holds from here on, so that the statement must not be lost: it waits for room in the log.
-  await recordOnceRoom(
-    { record: core.ledger.record, sleep: core.ports.sleep },
+  await core.ledger.record(
     "operation.settled",
     [{ ...core.envelope("operation_settled"), ...linksOf(operation), ...said }, ...moved, ...held.events],
     () => [operationRow(core, operation), ...anew(core, held.rows)],

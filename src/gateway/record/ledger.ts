@@ -1,15 +1,18 @@
 import type { gatewayEvents } from "../../audit/event/gateway.ts";
 import type { NewEvent } from "../../audit/event.ts";
+import type { Sleep } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { AuditSink, IntentReceipt, StateRow, StateStore } from "../ports.ts";
-import { type IntentStep, isDue, isOpening, type RecordStep, type StepPort, unwatched } from "../steps.ts";
+import { hasHappened, type IntentStep, isOpening, type RecordStep, type StepPort, unwatched } from "../steps.ts";
 import { splitContents } from "./content.ts";
+import { createRoomLine, type RoomLine } from "./room-line.ts";
 import { createRowOrder } from "./row-order.ts";
 
 /**
  * The one place where the log and the store are written. Whatever opens something is in the store before it is in the log,
  * and whatever closes it is in the log before it is in the store: what the log shows as open, a start finds in the store
  * and ends. The first failure stops everything: what cannot be recorded is not sent, and a failed sync is never tried again.
+ * A log that is full is no failure: what would begin is refused, and what has happened waits for room.
  */
 export interface Ledger {
   /** The intent of a send, durable before it resolves; of a side effect also against a power cut. */
@@ -56,13 +59,15 @@ type Stateful =
 
 export interface LedgerParts {
   readonly audit: AuditSink;
+  readonly sleep: Sleep;
   /** Whose log this is: what began in it is ended in it. */
   readonly worker: string;
   readonly steps?: StepPort | undefined;
   onStop(cause: unknown): void;
 }
 
-export function createLedger({ audit, worker, steps = unwatched, onStop }: LedgerParts): Ledger {
+export function createLedger({ audit, sleep, worker, steps = unwatched, onStop }: LedgerParts): Ledger {
+  const line = createRoomLine(audit, sleep);
   let store: StateStore | null = null;
   let stopped = false;
   const order = createRowOrder();
@@ -92,18 +97,18 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
     });
   }
 
-  function append(events: readonly NewEvent[], due: boolean): Promise<IntentReceipt> {
+  function append(events: readonly NewEvent[], take: RoomLine["append"]): Promise<IntentReceipt> {
     const { ahead, together } = splitContents(events);
-    return ahead.length === 0 ? keep(audit.append(together, due)) : appendBehind(ahead, together, due);
+    return ahead.length === 0 ? keep(take(together)) : appendBehind(ahead, together, take);
   }
 
   async function appendBehind(
     ahead: readonly (readonly NewEvent[])[],
     together: readonly NewEvent[],
-    due: boolean,
+    take: RoomLine["append"],
   ): Promise<IntentReceipt> {
-    for (const some of ahead) await keep(audit.append(some, due));
-    return keep(audit.append(together, due));
+    for (const some of ahead) await keep(take(some));
+    return keep(take(together));
   }
 
   async function commit(moment: number, rows: readonly StateRow[]): Promise<void> {
@@ -135,7 +140,7 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
           order.end(moment);
         }
       }
-      const receipt = await append(events, false);
+      const receipt = await append(events, line.append);
       if (stopped) throw stoppedError();
       steps.after(step);
       tell(rows);
@@ -161,13 +166,14 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
       if (stopped) throw stoppedError();
       steps.before(step);
       const opening = isOpening(step);
+      const take = hasHappened(step) ? line.appendOnceRoom : line.append;
       const late = !opening && typeof rows === "function";
-      if (late && events.length > 0) await append(events, isDue(step));
+      if (late && events.length > 0) await append(events, take);
       const kept = typeof rows === "function" ? rows() : rows;
       const moment = order.begin();
       try {
         if (opening) await commit(moment, kept);
-        if (!late && events.length > 0) await append(events, isDue(step));
+        if (!late && events.length > 0) await append(events, take);
         if (!opening && kept.length > 0) await commit(moment, kept);
       } finally {
         order.end(moment);
@@ -177,7 +183,7 @@ export function createLedger({ audit, worker, steps = unwatched, onStop }: Ledge
     },
     async note(events) {
       if (stopped) throw stoppedError();
-      await keep(audit.append(events));
+      await keep(line.append(events));
     },
   };
 }

@@ -5,7 +5,6 @@ import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { SessionId } from "../../kernel/ids.ts";
 import type { StateRow } from "../ports.ts";
-import { recordOnceRoom } from "../record/once-room.ts";
 import { runRow } from "../record/rows.ts";
 import type { RunNeeds } from "./needs.ts";
 import type { Run, Session } from "./run.ts";
@@ -138,8 +137,6 @@ async function tellEnds(
   events: readonly NewEvent[],
   withdrawn: Promise<void>,
 ): Promise<void> {
-  const { ledger, ports } = core;
-  const to = { record: ledger.record, sleep: ports.sleep };
   const rows = (): readonly StateRow[] => {
     for (const event of events) {
       if (event.event_type === "session_ended") run.untold.delete(event.session_id);
@@ -150,7 +147,7 @@ async function tellEnds(
   const told = tellNext(run, async () => {
     for (let at = 0; at < events.length; at += ENDS_TOGETHER) {
       const some = events.slice(at, at + ENDS_TOGETHER);
-      await recordOnceRoom(to, step, some, at + ENDS_TOGETHER < events.length ? undefined : rows);
+      await core.ledger.record(step, some, at + ENDS_TOGETHER < events.length ? undefined : rows);
     }
   });
   await Promise.all([withdrawn, told]);

@@ -16,7 +16,6 @@ import { requireVolume } from "../core.ts";
 import { requireLiveCaller } from "../outbound/admit.ts";
 import { findGrant, standOn } from "../outbound/grants.ts";
 import type { LiveCaller } from "../ports.ts";
-import { recordOnceRoom } from "../record/once-room.ts";
 import { nameCaller } from "../record/record.ts";
 import { openingRow } from "../record/rows.ts";
 import { payerOf } from "../record/written.ts";
@@ -194,9 +193,8 @@ async function tellStart(
   session: Session,
   events: readonly NewEvent[],
 ): Promise<void> {
-  const to = { record: ledger.record, sleep: ports.sleep };
   try {
-    await recordOnceRoom(to, "session.started", events, () => [openingRow(run, session)]);
+    await ledger.record("session.started", events, () => [openingRow(run, session)]);
   } catch (error) {
     book.endSession(session, "run_over", isoTime(ports.clock.wallMs()));
     session.caller.close();

@@ -67,10 +67,10 @@ export function createMeter(nowMs: () => number, onEvents: (events: readonly New
   return {
     watch: (audit) => ({
       head: () => audit.head(),
-      append(events, due) {
+      append(events) {
         const beganMs = nowMs();
         queued += events.length;
-        return audit.append(events, due).then(
+        return audit.append(events).then(
           (receipt) => {
             queued -= events.length;
             time((nowMs() - beganMs) / 1_000);

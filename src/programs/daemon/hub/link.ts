@@ -169,8 +169,8 @@ export function createHubLink(parts: LinkParts): HubLink {
   return {
     watch: (audit) => ({
       ...audit,
-      append: (events, due) =>
-        audit.append(events, due).then((receipt) => {
+      append: (events) =>
+        audit.append(events).then((receipt) => {
           shipper?.wake();
           return receipt;
         }),
