@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { inspect } from "node:util";
+import { lendPlayers } from "./players.ts";
 import { nameSources } from "./traces.ts";
 
 /**
@@ -29,6 +30,11 @@ const failures: Failure[] = [];
 const { modules } = (await import(all)) as { readonly modules: Readonly<Record<string, () => Promise<unknown>>> };
 if (files.length > 1) await Promise.all(COMMON.map((file) => modules[file]?.()));
 flushCompileCache();
+
+// Files that run in this process start no commands.
+const { GW_PROGRAM, GW_TEST_MADE, HOME } = process.env;
+const place = GW_TEST_MADE ?? HOME;
+if (GW_PROGRAM !== undefined && place !== undefined && atOnce !== "together") await lendPlayers(GW_PROGRAM, place);
 
 const how = atOnce === "together" ? ({ isolation: "none" } as const) : { concurrency: Number(atOnce) };
 // A failed test may leave something open, and must not keep the whole run waiting for it.
