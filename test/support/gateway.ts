@@ -8,6 +8,7 @@ import { createHttpTransport } from "../../src/adapters/transport/http/transport
 import type { AuditEvent, EventOf } from "../../src/audit/event.ts";
 import { openLog } from "../../src/audit/log.ts";
 import { openReader } from "../../src/audit/read/reader.ts";
+import type { Pack } from "../../src/conventions/action/pack.ts";
 import { readPack } from "../../src/conventions/action/read.ts";
 import {
   type DecisionStatement,
@@ -135,13 +136,24 @@ const standardReading = generateKeyPairSync("x25519");
 const standardStateKey = createSecretKey(randomBytes(32));
 export const VAULT_ID = "vlt_test";
 
+const packs = new Map<string, Pack>();
+
+/** Read once: every test of a file starts a gateway with the same text. */
+function packOf(text: string): Pack {
+  const known = packs.get(text);
+  if (known !== undefined) return known;
+  const { pack, findings } = readPack(Buffer.from(text), "test.yaml");
+  assert.ok(pack !== null, JSON.stringify(findings));
+  packs.set(text, pack);
+  return pack;
+}
+
 export async function startBench(packText: string, options: BenchOptions = {}): Promise<Bench> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), "gw-bench-"));
   const time = options.time ?? manualTime();
   const reading = options.reading ?? standardReading;
   const token = options.token ?? TOKEN;
-  const { pack, findings } = readPack(Buffer.from(packText), "test.yaml");
-  assert.ok(pack !== null, JSON.stringify(findings));
+  const pack = packOf(packText);
   const definitions = new Map<string, Definition>(
     [...pack.actions.values()].map((action) => [action.qualifiedName, { pack, action }]),
   );
