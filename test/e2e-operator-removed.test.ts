@@ -20,7 +20,7 @@ test(
     writeFileSync(file, demoPack(provider.origin));
     assert.equal((await home.run(["pack", "add", file])).code, 0);
     await home.must(["pack", "trust", "demo", "--operator", "ada"]);
-    const gateway = await home.up(["--operator", "ada"]);
+    const gateway = await home.upByHand(["--operator", "ada"]);
     const agent = openPlane(home.agentSocket);
     try {
       const bob = (args: readonly string[]) => home.run([...args, "--operator", "bob", "--passphrase-file", theirs]);

@@ -100,6 +100,8 @@ export interface StartOptions {
   readonly input?: string;
   readonly env?: NodeJS.ProcessEnv;
   readonly as?: Identity | undefined;
+  /** Of another operator's client, which remembers in a folder of its own what it saw. */
+  readonly state?: string;
 }
 
 export function start(command: readonly string[], options: StartOptions = {}): Started {
@@ -247,19 +249,25 @@ export class Home {
     const { input = "", as: identity = this.owner } = options;
     // An environment of its own has to pass the launcher.
     const shared = options.env === undefined && sharesProcess(args);
-    const order = { args: [...args, "--home", this.folder], env: this.environment(), input, folder: process.cwd() };
+    const order = {
+      args: [...args, "--home", this.folder],
+      env: this.environment(options.state),
+      input,
+      folder: process.cwd(),
+    };
     const work = shared ? playCommand(GW, order, keep, { identity }) : this.start(args, options).exited;
     return within(work, PATIENCE_MS, `gw ${args.join(" ")}`);
   }
 
   start(args: readonly string[], options: StartOptions = {}): Started {
-    return start([GW, ...args, "--home", this.folder], { env: this.environment(), as: this.owner, ...options });
+    const env = this.environment(options.state);
+    return start([GW, ...args, "--home", this.folder], { env, as: this.owner, ...options });
   }
 
   /** Without a passphrase, and with a state folder of this home's own. */
-  environment(): NodeJS.ProcessEnv {
+  environment(state = `${this.folder}-state`): NodeJS.ProcessEnv {
     const { PATH, HOME, TMPDIR } = process.env;
-    return { PATH, HOME, XDG_STATE_HOME: `${this.folder}-state`, ...(TMPDIR === undefined ? {} : { TMPDIR }) };
+    return { PATH, HOME, XDG_STATE_HOME: state, ...(TMPDIR === undefined ? {} : { TMPDIR }) };
   }
 
   /** A command of the operator, who has the passphrase. */
@@ -308,15 +316,20 @@ export class Home {
 
   /**
    * Starts the gateway and unlocks it, as a machine does whose service it is: half the work of `gw up`, which is that of a person at a
-   * terminal and is what runs where it is given something, or in a campaign that is played whole.
+   * terminal and is what runs where it is given more than an operator, or in a campaign that is played whole.
    */
   async up(extra: readonly string[] = [], prefix: readonly string[] = []): Promise<Gateway> {
-    if (whole || extra.length > 0 || prefix.length > 0) return this.upByHand(extra, prefix);
-    return this.upWith();
+    const who = extra[0] === "--operator" && extra.length === 2 ? extra : [];
+    if (whole || extra.length > who.length || prefix.length > 0) return this.upByHand(extra, prefix);
+    return this.#serve([], who);
   }
 
   /** The same, with modules that the gateway's process loads first. */
-  async upWith(...modules: readonly string[]): Promise<Gateway> {
+  upWith(...modules: readonly string[]): Promise<Gateway> {
+    return this.#serve(modules, []);
+  }
+
+  async #serve(modules: readonly string[], who: readonly string[]): Promise<Gateway> {
     const flags = ["--disable-sigusr1", "--clear-free-memory", "--max-semi-space-size=16"];
     const first = modules.flatMap((module) => ["--import", module]);
     const quiet = "--disable-warning=ExperimentalWarning";
@@ -328,7 +341,7 @@ export class Home {
     const gateway = { ...running, pid: Number(pid) };
     // What is in other trouble `gw up` does not unlock either.
     if (trouble !== null && !/rolled_back|forked/.test(JSON.stringify(trouble))) return gateway;
-    const unlocked = await this.operator(["unlock", "--first"]);
+    const unlocked = await this.operator(["unlock", "--first", ...who]);
     if (unlocked.code === 0) return gateway;
     await running.end("SIGTERM");
     return assert.fail(`gw unlock: ${unlocked.err}${unlocked.out}`);
