@@ -318,3 +318,22 @@ test("what came of a call that was sent while the log had room is written down w
   assert.equal(bench.rows("attempts", "sent").length, 0);
   assert.equal(provider.received.length, 1);
 });
+
+test("access that a person gave while the log was full is there once it has room, and not before", async () => {
+  const limits = { attempts: 40, sideEffects: 5, durationMs: 60_000, spendCents: 10 };
+  const run = await bench.gateway.openRun(caller, { purpose: "test", actions: ["acme.thing.list"], limits });
+  await bench.approve();
+  await run.admission?.session;
+  const scope = () => run.sessions.get(caller.key)?.scope.actions.map(({ action }) => action);
+  const asked = { actions: ["acme.thing.price"], credentials: [], reason: "x" };
+  const access = await bench.gateway.requestAccess(caller, run.id, asked);
+  await bench.time.advance(0);
+  full = new Set<EventType>(["session_widened"]);
+  await bench.approve();
+  await bench.time.advance(1_000);
+  assert.deepEqual(scope(), ["acme.thing.list"]);
+  full = new Set();
+  assert.deepEqual(await settled(access.answer), { granted: ["acme.thing.price"], noted: [] });
+  assert.equal((await call(caller, run, "acme.thing.price")).outcome, "success");
+  assert.equal(bench.eventsOf("session_widened").length, 1);
+});

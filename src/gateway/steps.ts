@@ -90,7 +90,7 @@ const happened: ReadonlySet<Step> = new Set<RecordStep>([
   ...(["write.confirmed", "write.untracked", "plan.executed", "job.created", "job.unclear", "token.kept"] as const),
   // A card that is shown, what a person said of it, and how it ended.
   ...(["approval.requested", "approval.given", "approval.finished"] as const),
-  ...(["session.started", "session.ended", "run.ended", "gateway.locked"] as const),
+  ...(["session.started", "session.widened", "session.ended", "run.ended", "gateway.locked"] as const),
 ]);
 
 /** Whether a record says what has happened already, so that it cannot be refused: where the log is full it waits for room. */
