@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 import { approveRun, contained, startContained, workOf } from "./support/box.ts";
 import { asUser, demoPack, type Gateway, GW, Home, makeFolder, SECRET, until, within } from "./support/home.ts";
 import type { TestProvider } from "./support/provider.ts";
@@ -93,14 +93,34 @@ const tools: readonly {
   },
 ];
 
-for (const { name, check, script } of tools) {
-  test(`${name} trusts the box, and reads through the gateway`, absent(...check), async () => {
-    const { code, out, err } = await contained(home, script(`${provider.origin}/v1/things/5`));
+describe("unchanged tools trust the box, and read through the gateway", skip, () => {
+  const all = tools.map((tool) => ({ ...tool, lacks: absent(...tool.check) }));
+  const there = all.filter(({ lacks }) => lacks.skip === undefined);
+  let answers: readonly string[];
+
+  before(async () => {
+    if ("skip" in skip) return;
+    // One box for all of them, each with a path of its own.
+    const lines = there.map(({ script }, at) => `${script(`${provider.origin}/v1/things/${at}`)}; echo "$?,"`);
+    const { code, out, err } = await contained(home, lines.join("\n"), { extra: ["--attempts", "40"] });
     assert.equal(code, 0, err);
-    assert.deepEqual(JSON.parse(out), { ok: true, url: "/v1/things/5" });
-    assert.equal(provider.received.at(-1)?.headers["authorization"], `Bearer ${SECRET}`);
+    answers = out.split(",\n");
   });
-}
+
+  for (const { name, lacks } of all) {
+    test(name, lacks, () => {
+      const at = there.findIndex((tool) => tool.name === name);
+      const [, body = "", status] = /^(.*?)\s*(\d+)$/s.exec(answers[at] ?? "") ?? [];
+      assert.equal(status, "0", answers[at]);
+      assert.deepEqual(JSON.parse(body), { ok: true, url: `/v1/things/${at}` });
+      const received = provider.received.filter(({ url }) => url === `/v1/things/${at}`);
+      assert.deepEqual(
+        received.map(({ headers }) => headers["authorization"]),
+        [`Bearer ${SECRET}`],
+      );
+    });
+  }
+});
 
 test("git clones through the gateway", absent("git", "--version"), async () => {
   const source = `${repository}-source`;
@@ -159,32 +179,25 @@ test("what is not plain HTTPS to a name is refused in words, and nothing is sent
     `curl -sS -i -p -x http://proxy.example:80 http://other.example/x`,
     `curl -sS -i -H 'authorization: Bearer somebody-elses' ${url}`,
   ];
-  const { out, err } = await contained(
-    home,
-    cases
-      .map((line) => `${line} 2>&1 | tr '\\r' ' ' | grep -ao 'Refused by gw - [a-z_]*\\|response 403' | head -1`)
-      .join("; echo ,; "),
+  const told = cases.map(
+    (line) => `${line} 2>&1 | tr '\\r' ' ' | grep -ao 'Refused by gw - [a-z_]*\\|response 403' | head -1`,
   );
+  const two =
+    "printf 'PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n' | curl -sS telnet://other.example:80 | head -1 | tr '\\r' ' '";
+  const sure = `openssl s_client -alpn h2 -connect localhost:${port} < /dev/null 2>&1 | grep -o "no application protocol"`;
+  const { out, err } = await contained(home, [...told, two, sure].join("; echo ,; "));
   assert.deepEqual(
     out.split(",").map((line) => line.trim()),
     [
       ...Array.from({ length: 5 }, () => "Refused by gw - box_request_refused"),
       "response 403",
       "Refused by gw - credential_foreign",
+      "HTTP/1.1 403 Refused by gw - box_request_refused",
+      // Over TLS the greeting of what speaks HTTP/2 alone fails.
+      "no application protocol",
     ],
     err,
   );
-  assert.equal(provider.received.length, before);
-  const two = await contained(
-    home,
-    "printf 'PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n' | curl -sS telnet://other.example:80",
-  );
-  assert.match(two.out, /^HTTP\/1.1 403 Refused by gw - box_request_refused/);
-  const sure = await contained(
-    home,
-    `openssl s_client -alpn h2 -connect localhost:${port} < /dev/null 2>&1 | grep -o "no application protocol"`,
-  );
-  assert.match(sure.out, /no application protocol/, "over TLS the greeting of what speaks HTTP/2 alone fails");
   assert.equal(provider.received.length, before);
   const reasons = (await home.events("call_denied")).map(({ reason }) => String(reason));
   for (const words of [
