@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 import { approveRun, contained, deniedRights, lacksBubblewrap, startContained, workOf } from "./support/box.ts";
 import { asUser, demoPack, type Gateway, Home, makeFolder, until, within } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
@@ -81,12 +81,9 @@ const tiers: readonly Tier[] = [
   { name: "second tier", skip: lacksBubblewrap(), options: { under: deniedRights } },
 ];
 
-for (const tier of tiers) {
-  test(`${tier.name}: no mount, namespace or right can be had inside`, tier.skip, async () => {
-    const x64 = process.arch === "x64";
-    const said = await inside(
-      tier,
-      `
+const x64 = process.arch === "x64";
+
+const RIGHTS = `
 print("umount: " + str(run("umount", "/run")))
 print("remount: " + str(run("mount", "-o", "remount,rw", "/")))
 print("namespaces: " + str(run("unshare", "-Urmn", "true")))
@@ -103,41 +100,10 @@ attempt("etc", lambda: open("/etc/resolv.conf", "w"))
 attempt("certificates", lambda: open("/etc/ssl/certs/ca-certificates.crt", "w"))
 print("capabilities: " + [l for l in open("/proc/self/status") if l.startswith("CapPrm")][0].split()[1])
 print("first: " + open("/proc/1/comm").read().strip())
-`,
-    );
-    for (const name of ["umount", "remount", "namespaces", "setns"]) assert.notEqual(said.get(name), "0", name);
-    assert.match(said.get("unshare user") ?? "", /^(EPERM|ENOSPC)$/);
-    assert.equal(said.get("unshare net"), "EPERM");
-    assert.equal(said.get("io_uring"), "ENOSYS");
-    assert.equal(said.get("keyctl"), "EPERM");
-    if (x64) assert.equal(said.get("x32 socket"), "ENOSYS");
-    for (const name of ["core_pattern", "max namespaces", "root", "etc", "certificates"]) {
-      assert.match(said.get(name) ?? "", /^(EACCES|EROFS|EPERM)$/, name);
-    }
-    assert.equal(said.get("capabilities"), "0000000000000000");
-    assert.equal(said.get("first"), "sh");
-  });
+`;
 
-  test(`${tier.name}: no socket leads out but the way that is served`, tier.skip, async () => {
-    const sock = join(folder, `${tier.name}.sock`);
-    await listen(sock);
-    const abstract = `gw-test-abstract-${tier.name}-${process.pid}`;
-    await listen(`\0${abstract}`);
-    mkdirSync(workOf(home), { recursive: true });
-    const near = `near ${tier.name}.sock`;
-    await listen(join(workOf(home), near));
-    // As OpenSSH makes a control socket: bound by one name, which is gone, and known by another.
-    const other = `other ${tier.name}.sock`;
-    const control = join(folder, "ssh");
-    mkdirSync(control, { recursive: true });
-    for (const place of [control, workOf(home)]) {
-      await listen(join(place, `${other}.bound`));
-      linkSync(join(place, `${other}.bound`), join(place, other));
-      unlinkSync(join(place, `${other}.bound`));
-    }
-    const said = await inside(
-      tier,
-      `
+/** What is tried of sockets: each is one that somebody outside answers on, but for those of families that lead elsewhere. */
+const socketTries = (abstract: string, sock: string, near: string, linked: string, other: string): string => `
 attempt("vsock", lambda: socket.socket(40, socket.SOCK_STREAM))
 attempt("packet", lambda: socket.socket(17, socket.SOCK_RAW))
 attempt("raw", lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1))
@@ -145,23 +111,90 @@ attempt("bind 443", lambda: socket.socket().bind(("0.0.0.0", 443)))
 attempt("abstract", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, "\\0${abstract}"))
 attempt("path", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, ${JSON.stringify(sock)}))
 attempt("near", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, "${near}"))
-attempt("linked", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, ${JSON.stringify(join(control, other))}))
+attempt("linked", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, ${JSON.stringify(linked)}))
 attempt("linked near", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, "${other}"))
 attempt("ssh", lambda: reach(socket.AF_INET, socket.SOCK_STREAM, ("198.51.100.7", 22)))
 attempt("ssh6", lambda: reach(socket.AF_INET6, socket.SOCK_STREAM, ("2001:db8::7", 22)))
-`,
-    );
-    assert.equal(said.get("vsock"), "EAFNOSUPPORT");
-    assert.equal(said.get("packet"), "EAFNOSUPPORT");
-    assert.equal(said.get("raw"), "EPERM");
-    assert.equal(said.get("bind 443"), "EACCES");
-    assert.equal(said.get("abstract"), "ECONNREFUSED");
-    assert.match(said.get("path") ?? "", /^(ENOENT|ECONNREFUSED|EACCES)$/);
-    assert.match(said.get("near") ?? "", /^(ECONNREFUSED|EACCES)$/, "in the folder of the work, from before");
-    assert.match(said.get("linked") ?? "", /^(ENOENT|ECONNREFUSED|EACCES)$/);
-    assert.match(said.get("linked near") ?? "", /^(ECONNREFUSED|EACCES)$/, "by another name than it was bound by");
-    assert.match(said.get("ssh") ?? "", /^(ECONNREFUSED|ENETUNREACH)$/);
-    assert.match(said.get("ssh6") ?? "", /^(ECONNREFUSED|ENETUNREACH|EADDRNOTAVAIL)$/);
+`;
+
+const outsideTries = (victim: number): string => `
+attempt("proc", lambda: open("/proc/${victim}/status").read())
+call("ptrace", ${x64 ? 101 : 117}, 16, ${victim}, 0, 0)
+attempt("kill", lambda: os.kill(${victim}, 9))
+attempt("home", lambda: os.listdir(${JSON.stringify(home.folder)}))
+attempt("vault", lambda: open(${JSON.stringify(join(home.folder, "vault.json"))}).read())
+print("tmp: " + str(${JSON.stringify(folder.split("/").at(-1))} in os.listdir("/tmp") and os.listdir(${JSON.stringify(folder)})))
+print("processes: " + str(len([p for p in os.listdir("/proc") if p.isdigit()])))
+`;
+
+for (const tier of tiers) {
+  describe(`${tier.name}: what a program inside tries, all of it in one box`, tier.skip, () => {
+    let said: ReadonlyMap<string, string>;
+    let victim: ChildProcess;
+
+    before(async () => {
+      if (tier.skip.skip !== undefined) return;
+      const sock = join(folder, `${tier.name}.sock`);
+      await listen(sock);
+      const abstract = `gw-test-abstract-${tier.name}-${process.pid}`;
+      await listen(`\0${abstract}`);
+      mkdirSync(workOf(home), { recursive: true });
+      const near = `near ${tier.name}.sock`;
+      await listen(join(workOf(home), near));
+      // As OpenSSH makes a control socket: bound by one name, which is gone, and known by another.
+      const other = `other ${tier.name}.sock`;
+      const control = join(folder, "ssh");
+      mkdirSync(control, { recursive: true });
+      for (const place of [control, workOf(home)]) {
+        await listen(join(place, `${other}.bound`));
+        linkSync(join(place, `${other}.bound`), join(place, other));
+        unlinkSync(join(place, `${other}.bound`));
+      }
+      victim = spawn("sleep", ["600"], { stdio: "ignore" });
+      const sockets = socketTries(abstract, sock, near, join(control, other), other);
+      said = await inside(tier, RIGHTS + sockets + outsideTries(victim.pid ?? -1));
+    });
+
+    after(() => void victim?.kill("SIGKILL"));
+
+    test("no mount, namespace or right can be had inside", () => {
+      for (const name of ["umount", "remount", "namespaces", "setns"]) assert.notEqual(said.get(name), "0", name);
+      assert.match(said.get("unshare user") ?? "", /^(EPERM|ENOSPC)$/);
+      assert.equal(said.get("unshare net"), "EPERM");
+      assert.equal(said.get("io_uring"), "ENOSYS");
+      assert.equal(said.get("keyctl"), "EPERM");
+      if (x64) assert.equal(said.get("x32 socket"), "ENOSYS");
+      for (const name of ["core_pattern", "max namespaces", "root", "etc", "certificates"]) {
+        assert.match(said.get(name) ?? "", /^(EACCES|EROFS|EPERM)$/, name);
+      }
+      assert.equal(said.get("capabilities"), "0000000000000000");
+      assert.equal(said.get("first"), "sh");
+    });
+
+    test("no socket leads out but the way that is served", () => {
+      assert.equal(said.get("vsock"), "EAFNOSUPPORT");
+      assert.equal(said.get("packet"), "EAFNOSUPPORT");
+      assert.equal(said.get("raw"), "EPERM");
+      assert.equal(said.get("bind 443"), "EACCES");
+      assert.equal(said.get("abstract"), "ECONNREFUSED");
+      assert.match(said.get("path") ?? "", /^(ENOENT|ECONNREFUSED|EACCES)$/);
+      assert.match(said.get("near") ?? "", /^(ECONNREFUSED|EACCES)$/, "in the folder of the work, from before");
+      assert.match(said.get("linked") ?? "", /^(ENOENT|ECONNREFUSED|EACCES)$/);
+      assert.match(said.get("linked near") ?? "", /^(ECONNREFUSED|EACCES)$/, "by another name than it was bound by");
+      assert.match(said.get("ssh") ?? "", /^(ECONNREFUSED|ENETUNREACH)$/);
+      assert.match(said.get("ssh6") ?? "", /^(ECONNREFUSED|ENETUNREACH|EADDRNOTAVAIL)$/);
+    });
+
+    test("nobody outside is seen, traced or signalled, and the home of the gateway is not there", () => {
+      assert.equal(said.get("proc"), "ENOENT");
+      assert.equal(said.get("ptrace"), "ESRCH");
+      assert.equal(said.get("kill"), "ESRCH");
+      assert.match(said.get("home") ?? "", /^(ENOENT|DONE \[\])$/);
+      assert.equal(said.get("vault"), "ENOENT");
+      assert.equal(said.get("tmp"), "['home-work']");
+      assert.ok(Number(said.get("processes")) <= 3);
+      assert.equal(victim.exitCode, null);
+    });
   });
 
   test(
@@ -184,38 +217,6 @@ attempt("near", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, ${JSON.stringi
       writeFileSync(join(workOf(home), "go"), "");
       assert.match((await said).get("late") ?? "", /^(ENOENT|ECONNREFUSED|EACCES)$/);
       assert.equal((await said).get("near"), "DONE REACHED", "a limit that docs/contained.md tells of");
-    },
-  );
-
-  test(
-    `${tier.name}: nobody outside is seen, traced or signalled, and the home of the gateway is not there`,
-    tier.skip,
-    async () => {
-      const victim = spawn("sleep", ["600"], { stdio: "ignore" });
-      try {
-        const said = await inside(
-          tier,
-          `
-attempt("proc", lambda: open("/proc/${victim.pid}/status").read())
-call("ptrace", ${process.arch === "x64" ? 101 : 117}, 16, ${victim.pid}, 0, 0)
-attempt("kill", lambda: os.kill(${victim.pid}, 9))
-attempt("home", lambda: os.listdir(${JSON.stringify(home.folder)}))
-attempt("vault", lambda: open(${JSON.stringify(join(home.folder, "vault.json"))}).read())
-print("tmp: " + str(${JSON.stringify(folder.split("/").at(-1))} in os.listdir("/tmp") and os.listdir(${JSON.stringify(folder)})))
-print("processes: " + str(len([p for p in os.listdir("/proc") if p.isdigit()])))
-`,
-        );
-        assert.equal(said.get("proc"), "ENOENT");
-        assert.equal(said.get("ptrace"), "ESRCH");
-        assert.equal(said.get("kill"), "ESRCH");
-        assert.match(said.get("home") ?? "", /^(ENOENT|DONE \[\])$/);
-        assert.equal(said.get("vault"), "ENOENT");
-        assert.equal(said.get("tmp"), "['home-work']");
-        assert.ok(Number(said.get("processes")) <= 3);
-        assert.equal(victim.exitCode, null);
-      } finally {
-        victim.kill("SIGKILL");
-      }
     },
   );
 
