@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:f
 import { userInfo } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
+import { programOf } from "./support/commands.ts";
 import { asUser, codeOf, type Exited, GW, Home, makeFolder, start, within } from "./support/home.ts";
 
 const root = dirname(import.meta.dirname);
@@ -58,7 +59,7 @@ describe("what the file system refuses is told with a code and what to do", asUs
 
   test("every folder that a command makes, below /proc and below a file", async () => {
     const home = await new Home(makeFolder()).init();
-    const program = join(root, "src", "programs", "start.ts");
+    const program = programOf(GW, "start");
     const pack = join(root, "packs", "reference.yaml");
     const provider = await runAs({ HOME: folder }, [GW, "reference", "--home", "/proc/gw/home"]);
     assertTold(provider, "file_unreadable", "gw reference below /proc");

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, utimesSy
 import { createServer, type Server } from "node:net";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { programOf } from "./support/commands.ts";
 import {
   asUser,
   codeOf,
@@ -179,10 +180,10 @@ describe("npm start for a second user of the machine", asUser, () => {
     assert.deepEqual([refused.code, codeOf(refused)], [1, "port_in_use"]);
   });
 
-  /** As scripts/setup.mjs does it, once everything is installed. */
+  /** As scripts/setup.mjs does it, once everything is installed; but compiled, which takes a fifth (e2e-journey starts the sources). */
   function startProgram(): Started {
-    const program = join(root, "src", "programs", "start.ts");
-    return start([process.execPath, "--disable-warning=ExperimentalWarning", "--disable-sigusr1", program], { env });
+    const flags = ["--disable-warning=ExperimentalWarning", "--disable-sigusr1"];
+    return start([process.execPath, ...flags, programOf(GW, "start")], { env });
   }
 
   async function npmStart(): Promise<Started> {
