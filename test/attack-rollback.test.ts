@@ -12,6 +12,9 @@ import { startProvider, type TestProvider } from "./support/provider.ts";
 describe("what was once in force does not come back behind our back", { ...asUser, concurrency: 2 }, () => {
   let home: Home;
   let provider: TestProvider;
+  /** A copy in which a run has spent, killed; its state before the run, and the row of the run before its last call. */
+  let spent: Home;
+  let row: { readonly run: string; readonly state: string; readonly sealed: Uint8Array };
   const old: Record<string, Buffer> = {};
 
   before(async () => {
@@ -25,13 +28,32 @@ describe("what was once in force does not come back behind our back", { ...asUse
     await home.must(["policy", "set", "callbacks", "off"]);
     await home.must(["credential", "disable", "demo-token"]);
     await home.must(["credential", "enable", "demo-token"]);
-    const gateway = await home.up();
-    await gateway.end("SIGTERM");
+    await (await home.up()).end("SIGTERM");
+    spent = home.copy();
+    cpSync(join(spent.folder, "state.db"), join(spent.folder, "state.old"));
+    const gateway = await spent.up();
+    const agent = openPlane(spent.agentSocket);
+    const run = await openRun(spent, agent, ["demo.thing.make"], { attempts: 5 });
+    assert.equal((await call(agent, run, "demo.thing.make", { name: "one" })).body["outcome"], "success");
+    const file = new DatabaseSync(join(spent.folder, "state.db"));
+    const { state, sealed } = file.prepare("select state, sealed from runs where id = ?").get(run) ?? {};
+    row = { run, state: String(state), sealed: sealed as Uint8Array };
+    assert.equal((await call(agent, run, "demo.thing.make", { name: "two" })).body["outcome"], "success");
+    agent.close();
+    await gateway.end("SIGKILL");
+    file.close();
   });
 
   after(async () => {
     await provider?.close();
   });
+
+  /** A copy with what the operator's client remembers, outside the home, of having seen it. */
+  function remembered(): Home {
+    const twin = home.copy();
+    cpSync(`${home.folder}-state`, `${twin.folder}-state`, { recursive: true });
+    return twin;
+  }
 
   function putBack(twin: Home, ...names: readonly string[]): void {
     for (const name of names) writeFileSync(join(twin.folder, name), old[name] ?? "");
@@ -107,14 +129,7 @@ describe("what was once in force does not come back behind our back", { ...asUse
   });
 
   test("a state that was put back is found at the next start: no budget is given back", async () => {
-    const twin = home.copy();
-    cpSync(join(twin.folder, "state.db"), join(twin.folder, "state.old"));
-    const gateway = await twin.up();
-    const agent = openPlane(twin.agentSocket);
-    const run = await openRun(twin, agent, ["demo.thing.make"]);
-    assert.equal((await call(agent, run, "demo.thing.make", { name: "spent" })).body["outcome"], "success");
-    agent.close();
-    await gateway.end("SIGKILL");
+    const twin = spent.copy();
     for (const name of ["state.db-wal", "state.db-shm"]) rmSync(join(twin.folder, name), { force: true });
     cpSync(join(twin.folder, "state.old"), join(twin.folder, "state.db"));
     const refused = await twin.operator(["up"]);
@@ -122,27 +137,17 @@ describe("what was once in force does not come back behind our back", { ...asUse
   });
 
   test("one row that was put back is found at the next start", async () => {
-    const twin = home.copy();
-    const first = await twin.up();
-    const agent = openPlane(twin.agentSocket);
-    const run = await openRun(twin, agent, ["demo.thing.make"], { attempts: 5 });
-    await call(agent, run, "demo.thing.make", { name: "one" });
+    const twin = spent.copy();
     const file = new DatabaseSync(join(twin.folder, "state.db"));
-    const { state, sealed } = file.prepare("select state, sealed from runs where id = ?").get(run) ?? {};
-    await call(agent, run, "demo.thing.make", { name: "two" });
-    agent.close();
-    await first.end("SIGKILL");
     const put = file.prepare("update runs set state = ?, sealed = ? where id = ?");
-    assert.equal(put.run(String(state), sealed as Uint8Array, run).changes, 1);
+    assert.equal(put.run(row.state, row.sealed, row.run).changes, 1);
     file.close();
     const refused = await twin.operator(["up"]);
     assert.deepEqual([refused.code, codeOf(refused)], [1, "state_tampered"], refused.err);
   });
 
   test("a whole home that was put back gets no key from an operator who saw it newer, and can still be locked", async () => {
-    const twin = home.copy();
-    // What the operator's client sees now, it remembers outside the home.
-    await (await twin.up()).end("SIGTERM");
+    const twin = remembered();
     const yesterday = join(makeFolder(), "yesterday");
     cpSync(twin.folder, yesterday, { recursive: true, filter: (from) => !from.endsWith(".sock") });
     const today = await twin.up();
@@ -164,8 +169,7 @@ describe("what was once in force does not come back behind our back", { ...asUse
   });
 
   test("a log that ends before the head that an operator saw gets no key either", async () => {
-    const twin = home.copy();
-    await (await twin.up()).end("SIGTERM");
+    const twin = remembered();
     const earlier = join(makeFolder(), "earlier");
     for (const name of ["audit", "state.db"]) cpSync(join(twin.folder, name), join(earlier, name), { recursive: true });
     await (await twin.up()).end("SIGTERM");
@@ -176,41 +180,39 @@ describe("what was once in force does not come back behind our back", { ...asUse
     const refused = await twin.operator(["up"]);
     assert.deepEqual([refused.code, codeOf(refused)], [1, "log_rolled_back"], refused.err);
   });
-});
 
-test("a command checks what is new in the log, and all of it once a day", asUser, async () => {
-  const home = await new Home(makeFolder()).init();
-  await (await home.up()).end("SIGTERM");
-  await (await home.up()).end("SIGTERM");
-  const gateway = await home.up();
-  try {
-    const first = join(home.folder, "audit", segments(home)[0] ?? "");
-    const last = join(home.folder, "audit", segments(home).at(-1) ?? "");
-    const whole = readFileSync(first);
-    const changed = Buffer.from(whole);
-    changed[whole.length - 1] = (changed[whole.length - 1] ?? 0) ^ 1;
-    writeFileSync(first, changed);
-    assert.equal((await home.run(["audit", "verify"])).code, 1);
-    assert.doesNotMatch(
-      (await home.must(["approvals"])).err,
-      /does not hold/,
-      "what was checked before is not checked again",
-    );
-    const [memory = ""] = readdirSync(`${home.folder}-state/gw`).filter((name) => name.endsWith(".seen.json"));
-    const path = join(`${home.folder}-state/gw`, memory);
-    const seen = readFileSync(path, "utf8");
-    assert.match(seen, /"wholeAtMs":\d+/);
-    writeFileSync(path, seen.replace(/"wholeAtMs":\d+/, `"wholeAtMs":${Date.now() - 25 * 3_600_000}`));
-    assert.match((await home.must(["approvals"])).err, /the log does not hold \(frame_link/);
-    writeFileSync(first, whole);
-    writeFileSync(path, seen);
-    const newest = readFileSync(last);
-    const at = newest.lastIndexOf(0xff);
-    writeFileSync(last, Buffer.concat([newest.subarray(0, at), Buffer.of(0xfe), newest.subarray(at + 1)]));
-    assert.match((await home.must(["approvals"])).err, /the log does not hold/);
-  } finally {
-    await gateway.end("SIGKILL");
-  }
+  test("a command checks what is new in the log, and all of it once a day", async () => {
+    const twin = remembered();
+    const gateway = await twin.up();
+    try {
+      const first = join(twin.folder, "audit", segments(twin)[0] ?? "");
+      const last = join(twin.folder, "audit", segments(twin).at(-1) ?? "");
+      const whole = readFileSync(first);
+      const changed = Buffer.from(whole);
+      changed[whole.length - 1] = (changed[whole.length - 1] ?? 0) ^ 1;
+      writeFileSync(first, changed);
+      assert.equal((await twin.run(["audit", "verify"])).code, 1);
+      assert.doesNotMatch(
+        (await twin.must(["approvals"])).err,
+        /does not hold/,
+        "what was checked before is not checked again",
+      );
+      const [memory = ""] = readdirSync(`${twin.folder}-state/gw`).filter((name) => name.endsWith(".seen.json"));
+      const path = join(`${twin.folder}-state/gw`, memory);
+      const seen = readFileSync(path, "utf8");
+      assert.match(seen, /"wholeAtMs":\d+/);
+      writeFileSync(path, seen.replace(/"wholeAtMs":\d+/, `"wholeAtMs":${Date.now() - 25 * 3_600_000}`));
+      assert.match((await twin.must(["approvals"])).err, /the log does not hold \(frame_link/);
+      writeFileSync(first, whole);
+      writeFileSync(path, seen);
+      const newest = readFileSync(last);
+      const at = newest.lastIndexOf(0xff);
+      writeFileSync(last, Buffer.concat([newest.subarray(0, at), Buffer.of(0xfe), newest.subarray(at + 1)]));
+      assert.match((await twin.must(["approvals"])).err, /the log does not hold/);
+    } finally {
+      await gateway.end("SIGKILL");
+    }
+  });
 });
 
 function segments(home: Home): string[] {
