@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmodSync, copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, chmodSync, copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import {
@@ -124,7 +124,7 @@ test("an image that was not shown asks once, and its card names the image", skip
   const other = join(folder, "other-node");
   copyFileSync(process.execPath, other);
   // One byte after its end makes another image of the same program.
-  writeFileSync(other, Buffer.concat([readFileSync(process.execPath), Buffer.from([0])]));
+  appendFileSync(other, "\0");
   chmodSync(other, 0o755);
   const agent = join(folder, "agent.mjs");
   writeFileSync(
