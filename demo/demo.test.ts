@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { createClock, systemRandom, systemSleep } from "../src/adapters/platform/system.ts";
 import { playDemo } from "./demo.ts";
 import { expect } from "./scene.ts";
+import { host } from "./scenes/host.ts";
 
 const skip = process.platform === "linux" ? {} : { skip: "the gateway process is tested on Linux" };
 
@@ -24,6 +25,7 @@ test("a scene that does not go as told ends the demo with exit 1, and nothing of
         assert.ok(existsSync(home));
       },
     },
+    { ...host, play: (stage, tell) => host.play({ ...stage, host: "there is no sshd" }, tell) },
     {
       name: "astray",
       title: "Astray",
@@ -33,7 +35,15 @@ test("a scene that does not go as told ends the demo with exit 1, and nothing of
   ]);
   assert.equal(exit, 1);
   assert.deepEqual(after, []);
-  assert.equal((JSON.parse(said[0] ?? "") as { scene: string }).scene, "look");
+  const told = said.slice(0, 2).map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>);
+  assert.deepEqual(
+    told.map(({ scene, as_told, skipped }) => [scene, as_told, skipped]),
+    [
+      ["look", true, null],
+      ["host", false, "there is no sshd"],
+    ],
+    "a scene that this machine cannot play says why, and the demo goes on",
+  );
   assert.equal(said.at(-1), 'demo_astray: the sun should shine; instead: {"weather":"rain"}');
   assert.equal(existsSync(home), false, "a throw-away home is thrown away");
   assert.throws(() => process.kill(pid, 0), { code: "ESRCH" }, "the gateway process has ended");

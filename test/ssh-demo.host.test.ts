@@ -44,16 +44,3 @@ test("the demo's host does what it is told, and nothing of it is left", { skip: 
   const left = readdirSync(tmpdir()).filter((name) => name.startsWith("gw-demo") && !before.includes(name));
   assert.deepEqual(left, []);
 });
-
-test("a scene that this machine cannot play says why, and the demo goes on", async () => {
-  const said: string[] = [];
-  const io = { out: (line: string) => void said.push(line), err: (line: string) => void said.push(line) };
-  const ports = { clock: createClock(), random: systemRandom, sleep: systemSleep };
-  const without = {
-    ...host,
-    play: (stage, tell) => host.play({ ...stage, host: "there is no sshd" }, tell),
-  } satisfies typeof host;
-  assert.equal(await playDemo({ home: null, json: true }, io, ports, [without]), 0);
-  const [told] = said.map((line) => JSON.parse(line) as Record<string, unknown>);
-  assert.deepEqual([told?.["scene"], told?.["as_told"], told?.["skipped"]], ["host", false, "there is no sshd"]);
-});
