@@ -47,7 +47,10 @@ export function missingForSshd(): string | null {
 /** The folder must be private and its path free of spaces. */
 export async function startSshd(folder: string, choice: SshdChoice = {}): Promise<PrivateSshd> {
   const at = (name: string) => join(folder, name);
-  spawnSync(KEYGEN, ["-q", "-N", "", "-t", choice.hostKeyType ?? "ed25519", "-f", at("host_key")]);
+  const { hostKeyType = "ed25519" } = choice;
+  // As small as a server takes it: it lives as long as the folder.
+  const size = hostKeyType === "rsa" ? ["-b", "2048"] : [];
+  spawnSync(KEYGEN, ["-q", "-N", "", "-t", hostKeyType, ...size, "-f", at("host_key")]);
   const hostKey = readFileSync(at("host_key.pub"), "utf8").split(" ").slice(0, 2).join(" ").trim();
   const port = await freePort();
   const lines = [

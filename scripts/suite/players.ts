@@ -187,7 +187,7 @@ function startPlayer(
 }
 
 /** The file that the launcher starts, or a program starts that it started. */
-export function programOf(gw: string, name: "gw" | "gateway" | "start"): string {
+export function programOf(gw: string, name: "gw" | "gateway" | "gw-ssh" | "start"): string {
   const root = dirname(dirname(realpathSync(gw)));
   const source = join(root, "src", "programs", `${name}.ts`);
   return existsSync(source) ? source : join(root, "dist", "src", "programs", `${name}.js`);
