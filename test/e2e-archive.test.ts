@@ -104,7 +104,7 @@ describe("the log's older segments are moved away, and the log goes on", { ...as
 
   test("killed before any of its changes, it leaves a log that verifies, and archiving again finishes it", async () => {
     const ends: (number | null)[] = [];
-    for (let at = 1; ends.at(-1) !== 0; at += whole ? 1 : 5) {
+    for (let at = 1; ends.at(-1) !== 0; at += whole ? 1 : 8) {
       const twin = home.copy();
       const folder = makeFolder();
       const archive = join(folder, "archive");
@@ -117,7 +117,7 @@ describe("the log's older segments are moved away, and the log goes on", { ...as
       const both = await check(twin, ["--archive", archive]);
       assert.deepEqual([both.verdict, both.begins.segment], ["intact", 1], `killed at ${at}`);
     }
-    assert.ok(ends.length > 4 && ends.slice(0, -1).every((code) => code === null), JSON.stringify(ends));
+    assert.ok(ends.length > 3 && ends.slice(0, -1).every((code) => code === null), JSON.stringify(ends));
   });
 
   test("of several archives at once one moves the segments, and the others are told that it is at work", async () => {
