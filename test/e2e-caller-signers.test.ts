@@ -89,7 +89,7 @@ describe("who signed a caller's program, from the operator's trust to the card",
       assert.deepEqual([done.code, codeOf(done)], [1, "caller_signer_invalid"], args.join(" "));
     }
     assert.deepEqual(await list(), []);
-    const early = await home.run(["caller", "bundle", process.execPath, given("b.json", {})]);
+    const early = await home.run(["caller", "bundle", "/bin/true", given("b.json", {})]);
     assert.equal(codeOf(early), "caller_signer_invalid");
   });
 
@@ -130,15 +130,19 @@ describe("who signed a caller's program, from the operator's trust to the card",
   });
 
   test("a bundle of another program or another authority is not filed", async () => {
+    // A small one: each is read whole.
+    const program = "/bin/true";
+    const own = readFileSync(program);
     for (const bundle of [
       authority.signFile(Buffer.from("another")),
-      createSigstoreAuthority().signFile(image),
+      createSigstoreAuthority().signFile(own),
       {},
       [],
     ]) {
-      const done = await home.run(["caller", "bundle", process.execPath, given("b.json", bundle)]);
+      const done = await home.run(["caller", "bundle", program, given("b.json", bundle)]);
       assert.deepEqual([done.code, codeOf(done)], [1, "caller_signer_invalid"]);
     }
+    assert.equal((await home.run(["caller", "bundle", program, given("b.json", authority.signFile(own))])).code, 0);
     assert.match((await seenOnCard()).line, /trusted as Acme/);
   });
 
