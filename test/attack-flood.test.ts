@@ -167,7 +167,7 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
     }
   });
 
-  test("thousands of challenges push no operator's own out", async () => {
+  test("hundreds of challenges push no operator's own out", async () => {
     const operator = openPlane(home.operatorSocket, 32);
     const challenge = async (): Promise<string> =>
       String((await operator.ask("POST", "/v1/login/challenge")).body["challenge"]);
@@ -176,7 +176,7 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
       const own = await challenge();
       await Promise.all(
         Array.from({ length: 32 }, async () => {
-          for (let count = 0; count < 64; count++) await challenge();
+          for (let count = 0; count < (whole ? 64 : 16); count++) await challenge();
         }),
       );
       const login = await answerChallenge(operator, ada, own);

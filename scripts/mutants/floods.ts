@@ -78,7 +78,7 @@ export const floods: readonly Mutant[] = [
     becomes:
       "      random.bytes(CHALLENGE_BYTES - 8).copy(body, 8);\n      if (answered.set(String(answered.size), Number.MAX_SAFE_INTEGER).size > 64) mark.fill(answered.size);",
     tests: ["test/attack-flood.test.ts"],
-    title: "thousands of challenges push no operator's own out",
+    title: "hundreds of challenges push no operator's own out",
   },
   {
     rule: "attack: whoever a person is asked about makes room after strangers, whoever was approved last",
