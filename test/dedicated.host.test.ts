@@ -6,7 +6,18 @@ import { after, before, describe, test } from "node:test";
 import { as, cannotStand, Machine, type Person, people } from "./dedicated-stand.ts";
 import { noBrowser, openBrowser, openSight } from "./support/browser.ts";
 import { clean, freePort, go, linksOf, press, says } from "./support/console.ts";
-import { codeOf, demoPack, type Exited, GW, type Members, SECRET, type Started, start, until } from "./support/home.ts";
+import {
+  codeOf,
+  demoPack,
+  type Exited,
+  GW,
+  type Members,
+  openPlane,
+  SECRET,
+  type Started,
+  start,
+  until,
+} from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 import { idOf } from "./support/reply.ts";
 
@@ -14,6 +25,8 @@ const { gw, ada, alfa, bravo, stranger } = people;
 
 describe("one gateway for all users of a machine", cannotStand === undefined ? {} : { skip: cannotStand }, () => {
   const machine = new Machine();
+  /** Whoever looks is root here, and only looks. */
+  const operators = openPlane(machine.operatorSocket);
   let provider: TestProvider;
   let gateway: Started;
   let ident: Started;
@@ -26,6 +39,7 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
   });
 
   after(async () => {
+    operators.close();
     await gateway?.end("SIGTERM");
     await ident?.end();
     await provider?.close();
@@ -39,15 +53,10 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
     return { card: approval?.["card"] as Members, done: await calling };
   }
 
-  function waiting(): Promise<readonly Members[]> {
-    return until(
-      "a card waits",
-      async () => {
-        const cards = JSON.parse((await machine.must(ada, ["approvals", "--json"])).out) as readonly Members[];
-        return cards.length > 0 && cards;
-      },
-      120_000,
-    );
+  async function waiting(): Promise<readonly Members[]> {
+    const pending = async (): Promise<unknown> => (await operators.ask("GET", "/v1/status")).body["approvals_pending"];
+    await until("a card waits", async () => Number(await pending()) > 0, 120_000);
+    return JSON.parse((await machine.must(ada, ["approvals", "--json"])).out) as readonly Members[];
   }
 
   const uidOf = (card: Members): unknown => ((card["caller"] as Members)["process"] as Members)["uid"];
@@ -106,17 +115,18 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
       // With every header that a browser would send, and without what only the link has.
       const { host, origin } = new URL(served.origin);
       const asPage = { host, origin, "sec-fetch-site": "same-origin", "content-type": "application/json" };
-      const knock = async (who: Person, ...asked: readonly (string | object)[]): Promise<unknown> => {
-        const told = JSON.stringify([port, ...asked]);
+      const knock = async (who: Person, ...asked: readonly (readonly (string | object)[])[]): Promise<unknown> => {
+        const told = JSON.stringify([port, asked]);
         const { out, err } = await machine.start(who, [process.execPath, "-e", KNOCK, told]).exited;
         return JSON.parse(out === "" ? JSON.stringify(err) : out);
       };
       const guessed = { ...asPage, authorization: `Bearer ${"A".repeat(43)}` };
+      const paths = ["/api/me", "/api/events", "/api/activity", "/api/credentials", "/api/log/checkpoint"];
+      const enter = (token: string) => ["POST", "/api/enter", asPage, { token }];
       for (const who of [stranger, alfa, gw]) {
-        for (const path of ["/api/me", "/api/events", "/api/activity", "/api/credentials", "/api/log/checkpoint"])
-          assert.deepEqual(await knock(who, "GET", path, guessed), [401, "console_not_entered"], who.name);
-        const enter = await knock(who, "POST", "/api/enter", asPage, { token: "A".repeat(43) });
-        assert.deepEqual(enter, [403, "console_link_spent"], who.name);
+        const asked = [...paths.map((path) => ["GET", path, guessed]), enter("A".repeat(43))];
+        const refusals = [...paths.map(() => [401, "console_not_entered"]), [403, "console_link_spent"]];
+        assert.deepEqual(await knock(who, ...asked), refusals, who.name);
       }
       const sight = await openSight(browser, link);
       await says(sight, /connected/);
@@ -135,7 +145,7 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
       await sight.page.locator("li.entry a").first().waitFor();
       // The link was used: nobody enters with it again, from whichever user.
       const token = link.slice(link.indexOf("#") + 1);
-      assert.deepEqual(await knock(alfa, "POST", "/api/enter", asPage, { token }), [403, "console_link_spent"]);
+      assert.deepEqual(await knock(alfa, enter(token)), [[403, "console_link_spent"]]);
     } finally {
       await browser.close();
       await served.program.end();
@@ -429,13 +439,23 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
   }
 });
 
-/** One request to a console, as a program of its own: what it was answered. */
+/** Requests to a console, one after the other, by a program of its own: what each was answered. */
 const KNOCK = `
-const [port, method, path, headers, body] = JSON.parse(process.argv[1]);
-const sent = require("node:http").request({ host: "127.0.0.1", port, method, path, headers, setHost: false }, (answer) => {
-  let text = "";
-  answer.on("data", (chunk) => (text += chunk));
-  answer.on("end", () => console.log(JSON.stringify([answer.statusCode, JSON.parse(text).code])));
-});
-sent.end(body === undefined ? undefined : JSON.stringify(body));
+const { request } = require("node:http");
+const [port, asked] = JSON.parse(process.argv[1]);
+const answers = [];
+const next = () => {
+  if (answers.length === asked.length) return console.log(JSON.stringify(answers));
+  const [method, path, headers, body] = asked[answers.length];
+  const sent = request({ host: "127.0.0.1", port, method, path, headers, setHost: false }, (answer) => {
+    let text = "";
+    answer.on("data", (chunk) => (text += chunk));
+    answer.on("end", () => {
+      answers.push([answer.statusCode, JSON.parse(text).code]);
+      next();
+    });
+  });
+  sent.end(body === undefined ? undefined : JSON.stringify(body));
+};
+next();
 `;
