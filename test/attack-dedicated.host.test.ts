@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { as, cannotStand, Machine, type Person, people } from "./dedicated-stand.ts";
 import { codeOf, demoPack, SECRET, type Started, start, until } from "./support/home.ts";
+import { whole } from "./support/whole.ts";
 
 const { gw, ada, alfa, bravo } = people;
 
@@ -67,13 +68,13 @@ describe("users of one machine against each other", cannotStand === undefined ? 
     assert.match(await answer(caller(bravo)), /200 OK/);
   });
 
-  test("processes that end while they are looked at, thousands of them, keep nobody else from being looked at", async () => {
+  test("processes that end while they are looked at, a thousand of them and more, keep nobody else from being looked at", async () => {
     const script = `use Socket; $| = 1; $SIG{CHLD} = 'IGNORE'; my $made = 0; while (1) { for (1..8) { my $pid = fork(); die $! unless defined $pid; $made++; next if $pid;
       socket(my $s, PF_UNIX, SOCK_STREAM, 0); connect($s, sockaddr_un($ARGV[0])); select(undef, undef, undef, rand(0.003)); exec '/bin/true' if rand() < 0.5; exit; }
       print "made $made\\n" if $made % 400 == 0; select(undef, undef, undef, 0.004); }`;
     const storm = start(as(alfa, ["/usr/bin/perl", "-e", script, machine.agentSocket]));
     started.push(storm);
-    await until("thousands came and went", () => storm.out().includes("made 4000\n"), 120_000);
+    await until("they came and went", () => storm.out().includes(`made ${whole ? 4000 : 1200}\n`), 120_000);
     await storm.end();
     assert.deepEqual([ident.child.exitCode, ident.child.signalCode], [null, null], ident.err());
     assert.match(await answer(caller(bravo)), /200 OK/);

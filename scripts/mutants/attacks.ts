@@ -225,7 +225,8 @@ export const attacks: readonly Mutant[] = [
     text: 'error instanceof Error && "syscall" in error ? refusalOf(peer) : error;',
     becomes: "(void refusalOf, error);",
     tests: ["test/attack-dedicated.host.test.ts"],
-    title: "processes that end while they are looked at, thousands of them, keep nobody else from being looked at",
+    title:
+      "processes that end while they are looked at, a thousand of them and more, keep nobody else from being looked at",
   },
   {
     rule: "attack: several new images are looked at beside each other",
