@@ -1,17 +1,23 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, test } from "node:test";
-import { playDemo } from "../demo/demo.ts";
 import { missingForSshd } from "../demo/host/sshd.ts";
-import { host } from "../demo/scenes/host.ts";
 import { createClock, systemRandom, systemSleep } from "../src/adapters/platform/system.ts";
 import { standInAccount } from "./ssh-stand.ts";
+import { GW } from "./support/home.ts";
 
 /** The SSH scene of `gw demo`, as a user with an account. */
 standInAccount(import.meta.filename);
 const missing = missingForSshd();
+/** The demo as the suite compiled it, if it did: one that is loaded from its sources starts all that it plays with from theirs. */
+const product = dirname(dirname(realpathSync(GW)));
+const [demo, kind] = existsSync(join(product, "src"))
+  ? [join(product, "demo"), "ts"]
+  : [join(product, "dist", "demo"), "js"];
+const { playDemo }: typeof import("../demo/demo.ts") = await import(join(demo, `demo.${kind}`));
+const { host }: typeof import("../demo/scenes/host.ts") = await import(join(demo, "scenes", `host.${kind}`));
 const folder = mkdtempSync(join(tmpdir(), "gw-ssh-demo-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
