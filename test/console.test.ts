@@ -43,7 +43,7 @@ import {
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 import { idIn, idOf } from "./support/reply.ts";
-import { shots } from "./support/shots.ts";
+import { pictured, shots } from "./support/shots.ts";
 
 const able = noBrowser === undefined ? asUser : { skip: noBrowser };
 
@@ -637,7 +637,7 @@ describe("gw console", able, () => {
       }),
     );
     const total = weights.reduce((sum, one) => sum + one, 0);
-    context.diagnostic(`what was seen is in ${shots}`);
+    if (pictured) context.diagnostic(`what was seen is in ${shots}`);
     context.diagnostic(`the page weighs ${(total / 1000).toFixed(1)} kB compressed`);
     assert.ok(total <= 120_000);
   });

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { makeFolder, PATIENCE_MS } from "./home.ts";
-import { shots } from "./shots.ts";
+import { pictured, shots } from "./shots.ts";
 
 /** Debian's Chromium, once for all tests of a file, and what it asked for over the network. */
 export const CHROMIUM = "/usr/bin/chromium";
@@ -107,6 +107,7 @@ export async function findBarriers({ page }: Sight): Promise<readonly string[]> 
   return (await page.evaluate(RUN_AXE)) as readonly string[];
 }
 
+/** A picture, where somebody wants to look: drawing it takes as long as half of what the page does meanwhile. */
 export async function shoot({ page }: Sight, name: string): Promise<void> {
-  await page.screenshot({ path: join(shots, `${name}.png`) });
+  if (pictured) await page.screenshot({ path: join(shots, `${name}.png`) });
 }
