@@ -25,6 +25,8 @@ export interface Reservation {
   readonly sideEffect: boolean;
   /** Which attempt of the run this is, from 1. */
   readonly attempt: number;
+  /** The day that it counts for: what is given back is given to no other. */
+  readonly day?: string;
 }
 
 export type ReservationDecision =

@@ -76,7 +76,8 @@ async function makeAttempt(core: AttemptNeeds, sending: Sending | CustodySending
   const { verdict, observation, events, rows } = readAnswer(core, sending, attemptId, answer);
   const claimed = claim === null ? [] : settleClaim(core, claim, sending, verdict, doubted);
   const settlement = settlementOf(outbound, verdict, doubted);
-  const more = settlement === null ? 0 : spend(core, run, settleReservation(run.budget, reservation, settlement));
+  const more =
+    settlement === null ? 0 : spend(core, run, settleReservation(run.budget, reservation, settlement), reservation.day);
   counted?.settle(more);
   const cost = costRecord(reservation, settlement);
   const state = verdict.kind === "unknown" ? "unknown" : "settled";

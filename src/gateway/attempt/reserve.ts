@@ -29,7 +29,8 @@ export async function reserve(
     run,
     decided.decision === "allow" ? decided.budget : { ...run.budget, stopReason: decided.budget.stopReason },
   );
-  if (decided.decision === "allow") return { ...decided, cents };
+  if (decided.decision === "allow")
+    return { ...decided, reservation: { ...decided.reservation, day: core.daySpend.today() }, cents };
   const rest = { attempt: run.budget.attemptsUsed, outcome: "denied", reason: decided.decision, elapsedMs: 0 };
   await core.ledger.record(
     "budget.denied",
@@ -104,13 +105,19 @@ export function giveBack(
   reservation: Reservation,
 ): void {
   const free = settleReservation(run.budget, reservation, { kind: "released" });
-  spend(core, run, carries === undefined ? free : handBack(free, carries));
+  spend(core, run, carries === undefined ? free : handBack(free, carries), reservation.day);
 }
 
-/** What a run spends counts for the day too. Says how much more that is. */
-export function spend(core: Pick<AttemptNeeds, "daySpend">, run: { budget: RunBudget }, budget: RunBudget): number {
+/** What a run spends counts for the day too, and what it gives back for the day it was reserved on. Says how much more that is. */
+export function spend(
+  { daySpend }: Pick<AttemptNeeds, "daySpend">,
+  run: { budget: RunBudget },
+  budget: RunBudget,
+  reservedOn?: string,
+): number {
   const cents = spentCents(budget) - spentCents(run.budget);
-  if (cents !== 0) core.daySpend.add(cents);
+  if (cents > 0) daySpend.add(cents);
+  else if (cents < 0) daySpend.giveBack(-cents, reservedOn ?? daySpend.today());
   run.budget = budget;
   return cents;
 }

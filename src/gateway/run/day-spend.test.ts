@@ -15,15 +15,18 @@ test("what a day spent is counted together, never below nothing, and begins anew
   let wallMs = NOON;
   const spend = createDaySpend({ wallMs: () => wallMs });
   spend.add(30);
-  spend.add(-10);
+  spend.giveBack(10, spend.today());
   assert.equal(spend.spentCents(), 20);
-  spend.add(-50);
+  spend.giveBack(50, spend.today());
   assert.equal(spend.spentCents(), 0, "what is given back twice is no credit");
   spend.add(5);
   wallMs -= DAY_MS;
   assert.equal(spend.spentCents(), 5, "a clock that goes back begins no day");
   wallMs += 2 * DAY_MS;
   assert.equal(spend.spentCents(), 0);
+  spend.add(30);
+  spend.giveBack(10, "2026-11-18");
+  assert.equal(spend.spentCents(), 30, "what another day had is not this one's");
 });
 
 test("what is not charged after all is given back to the day that it was reserved on, and to no other", () => {

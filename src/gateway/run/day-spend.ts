@@ -7,9 +7,13 @@ const STATE = "day_spend";
 
 /** What all runs of a day spent or may still be charged, kept in the store with every attempt that changes it. */
 export interface DaySpend {
+  /** What is reserved now counts for this day. */
+  today(): string;
   spentCents(): number;
   add(cents: number): void;
-  /** What was reserved for this operation is not charged after all: the day that it counts for has it again, if that is this one. */
+  /** What was reserved on that day is not charged after all: it has it again, if that is this one. */
+  giveBack(cents: number, day: string): void;
+  /** The same for what was reserved for this operation. */
   release(cents: number, id: OperationId): void;
   rows(): readonly StateRow[];
   load(store: StateStore): void;
@@ -22,16 +26,22 @@ export function createDaySpend(clock: Pick<Clock, "wallMs">): DaySpend {
     last = countToday(last, clock.wallMs());
     return last;
   };
+  function giveBack(cents: number, of: string): void {
+    const { day, used } = today();
+    if (of === day) last = { day, used: Math.max(0, used - cents) };
+  }
   return {
+    today: () => today().day,
     spentCents: () => today().used,
     add(more) {
       const { day, used } = today();
-      last = { day, used: Math.max(0, used + more) };
+      last = { day, used: used + more };
     },
+    giveBack,
     release(cents, id) {
-      const { day, used } = today();
+      const { day } = today();
       // Its id says when it was sent, also where a later process took it up.
-      if (id >= firstIdAt("op", Date.parse(day))) last = { day, used: Math.max(0, used - cents) };
+      if (id >= firstIdAt("op", Date.parse(day))) giveBack(cents, day);
     },
     rows() {
       const { day, used } = today();
