@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { type Seen, see, TICKS_PER_S } from "./others.ts";
 
 /**
@@ -24,8 +25,8 @@ const COLUMNS = ["test", ...PROGRAMS.map(([name]) => name), "other", "unseen"];
 interface Known extends Seen {
   readonly file: string;
   readonly part: string;
-  /** What it waited for beyond what was seen of those that ended. */
-  readonly unseen: number;
+  /** What was seen of those that it waited for; what it waited for beyond that was too short to be seen. */
+  readonly seen: number;
   readonly firstMs: number;
   readonly lastMs: number;
 }
@@ -36,7 +37,8 @@ export function watchCost(): () => string {
   const gone: Known[] = [];
   let known: ReadonlyMap<number, Known> = new Map();
   const again = (): void => {
-    const now = lookAt(known, performance.now() - began);
+    const there = readdirSync("/proc").flatMap((name) => (/^[0-9]+$/.test(name) ? see(Number(name)) : []));
+    const now = follow(known, there, performance.now() - began);
     gone.push(...[...known.values()].filter((one) => now.get(one.pid)?.startedAt !== one.startedAt));
     known = now;
   };
@@ -45,17 +47,22 @@ export function watchCost(): () => string {
   return () => {
     clearInterval(timer);
     again();
-    return table([...gone, ...known.values()]);
+    const had = ((performance.now() - began) / 1_000) * availableParallelism();
+    return table([...gone, ...known.values()], had);
   };
 }
 
-function lookAt(before: ReadonlyMap<number, Known>, nowMs: number): ReadonlyMap<number, Known> {
-  const there = readdirSync("/proc").flatMap((name) => (/^[0-9]+$/.test(name) ? see(Number(name)) : []));
+/** What is known after a look at all who are `there`: of this process, and of whom it and its own started. */
+export function follow(
+  before: ReadonlyMap<number, Known>,
+  there: readonly Seen[],
+  nowMs: number,
+): ReadonlyMap<number, Known> {
   const numbers = new Map(there.map((one) => [one.pid, one.startedAt]));
-  const ended = [...before.values()].filter((one) => numbers.get(one.pid) !== one.startedAt);
+  const seen = seenOf(before, (one) => numbers.get(one.pid) !== one.startedAt);
   const known = new Map<number, Known>();
   // Whoever starts another was there before.
-  for (const one of there.sort((left, right) => left.startedAt - right.startedAt || left.pid - right.pid)) {
+  for (const one of there.toSorted((left, right) => left.startedAt - right.startedAt || left.pid - right.pid)) {
     const last = before.get(one.pid);
     const same = last?.startedAt === one.startedAt ? last : undefined;
     const starter = [one.parent, one.group, one.session].find((pid) => pid !== one.pid && known.has(pid));
@@ -66,19 +73,33 @@ function lookAt(before: ReadonlyMap<number, Known>, nowMs: number): ReadonlyMap<
     const inherited = same?.file ?? known.get(starter ?? -1)?.file ?? OF_NO_FILE;
     // One that has ended has no command line any more.
     const part = words.length === 0 ? (same?.part ?? "other") : own === undefined ? partOf(words.join(" ")) : "test";
-    const waited = one.waited - (same?.waited ?? 0);
-    const seen = ended.filter(({ parent }) => parent === one.pid).reduce((sum, { ticks }) => sum + ticks, 0);
-    const unseen = (same?.unseen ?? 0) + Math.max(0, waited - seen);
     known.set(one.pid, {
       ...one,
       file: own ?? inherited,
       part,
-      unseen,
+      seen: same === undefined ? 0 : (seen.get(one.pid) ?? 0),
       firstMs: same?.firstMs ?? nowMs,
       lastMs: nowMs,
     });
   }
   return known;
+}
+
+/** What was seen of those that ended goes to whoever waited for them; where that one ended with them, to who waited for that one. */
+function seenOf(before: ReadonlyMap<number, Known>, ended: (one: Known) => boolean): ReadonlyMap<number, number> {
+  const seen = new Map([...before].map(([pid, one]) => [pid, one.seen]));
+  // From the youngest. Counted from the start, as one may go between the look at whoever waits for it and the look at itself.
+  for (const one of [...before.values()].reverse()) {
+    const own = one.ticks + Math.max(0, (seen.get(one.pid) ?? 0) - one.waited);
+    const waiting = seen.get(one.parent);
+    if (ended(one) && waiting !== undefined) seen.set(one.parent, waiting + own);
+  }
+  return seen;
+}
+
+/** What it waited for, and nobody saw. */
+export function unseenBy({ waited, seen }: Known): number {
+  return Math.max(0, waited - seen);
 }
 
 function commandOf(pid: number): readonly string[] {
@@ -95,14 +116,14 @@ function partOf(command: string): string {
   return PROGRAMS.find(([, words]) => words.test(command))?.[0] ?? "other";
 }
 
-function table(processes: readonly Known[]): string {
+function table(processes: readonly Known[], had: number): string {
   const files = Map.groupBy(processes, ({ file }) => file);
   const rows = [...files].map(([file, own]) => {
     const spent = new Map(COLUMNS.map((name) => [name, 0]));
     const add = (part: string, ticks: number): unknown => spent.set(part, (spent.get(part) ?? 0) + ticks);
     for (const one of own) {
       add(one.part, one.ticks - one.waited);
-      add("unseen", one.unseen);
+      add("unseen", unseenBy(one));
     }
     const from = Math.min(...own.map(({ firstMs }) => firstMs));
     const to = Math.max(...own.map(({ lastMs }) => lastMs));
@@ -123,7 +144,7 @@ function table(processes: readonly Known[]): string {
     "processor seconds a file, by program, and when it ran",
     head,
     ...lines,
-    `${seconds(all)}  in all`,
+    `${seconds(all)}  in all, of ${had.toFixed(1)} that the processors had`,
     "",
   ].join("\n");
 }
