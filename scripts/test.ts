@@ -55,6 +55,9 @@ const LONG =
   /^(packages\/\w+\/test|test\/(attack|audit|caller|console|contain|crash|demo|e2e|fault|hub|mcp|package|readme|reverse|run|ssh|upgrade|watch))/;
 /** These leave their process as they found it, so that one runs them all; but for the one that wants a key derivation of its own. */
 const PURE = /^(src\/(audit|console|conventions|gateway|hub|kernel|surfaces|vault)|packages\/\w+\/src)\/(?!kdf\.test)/;
+/** As do these, with gateways and providers within it: alone, each would spend a third of its time on its start. */
+const WITHIN =
+  /^(packages\/\w+\/test\/(?!crash|packed)|src\/adapters\/transport\/http\/(?!connections|tls)|test\/(agent-door|audit-(faults|journals|log)|fault-matrix|gateway-|mcp-(?!clients|conformance)|pack-import|packs|reverse-properties|upgrade-(?!cli|live|narrow|trust)))/;
 /** The check runs it. */
 const CHECKED = "test/architecture.test.ts";
 const GIVE_UP_MS = 15_000;
@@ -63,6 +66,9 @@ const COST = "--cost";
 type Out = "inherit" | number;
 const asRoot = process.getuid?.() === 0;
 const only = process.argv.slice(2).filter((word) => word !== COST);
+/** Who asks what a file costs is told of that file. */
+const alone = only.length > 0 && process.argv.includes(COST);
+const together = (file: string): boolean => !alone && (PURE.test(file) || WITHIN.test(file));
 
 /** Everything that the run itself writes; gone when it ends, however that is. */
 const folder = mkdtempSync(join(tmpdir(), "gw-suite-"));
@@ -82,7 +88,7 @@ if (host.some((file) => file.includes("/hub")) && !existsSync("/usr/lib/postgres
 
 const shareOfOthers = watchOthers();
 const costs = process.argv.includes(COST) ? watchCost() : () => "";
-const later = { check: tellLater("check"), pure: tellLater("pure"), host: tellLater("host") };
+const later = { check: tellLater("check"), together: tellLater("together"), host: tellLater("host") };
 const checked =
   only.length > 0 ? Promise.resolve(0) : start(["npm", "run", "--silent", "check"], later.check.place, process.env);
 const oneFile = join(folder, "one-file");
@@ -92,25 +98,20 @@ const own = ownStand(root, product);
 const stand = asRoot ? unprivilegedStand(root, product, folder) : own;
 const rounds = [
   runTogether(
-    plain.filter((file) => !PURE.test(file)),
+    plain.filter((file) => !together(file)),
     stand,
     String(CONCURRENCY),
   ),
-  runTogether(
-    plain.filter((file) => PURE.test(file)),
-    stand,
-    "together",
-    later.pure.place,
-  ),
+  runTogether(plain.filter(together), stand, "together", later.together.place),
   runTogether(host, own, String(HOST_CONCURRENCY), plain.length > 0 ? later.host.place : "inherit"),
 ] as const;
 // All groups have ended before a file of one runs again.
-const [others, pure, hosts] = await Promise.all(rounds);
+const [apart, joint, hosts] = await Promise.all(rounds);
 const check = await checked;
 const share = shareOfOthers();
 const cost = costs();
 for (const { tell } of Object.values(later)) tell();
-const ended = [await runAgain(others, stand), await runAgain(pure, stand), await runAgain(hosts, own)];
+const ended = [await runAgain(apart, stand), await runAgain(joint, stand), await runAgain(hosts, own)];
 for (const line of ended.flatMap(({ says }) => says)) console.error(line);
 if (cost !== "") console.log(cost);
 if (check !== 0) console.error("\nnpm run check failed: its lines stand above\n");

@@ -11,6 +11,7 @@ const FILE = /(?:^|\/)((?:src|packages|demo|test)\/[\w./-]*\.test\.ts)$/;
 /** These name test files too, and are none. */
 const RUNNER = /scripts\/(suite\/run-files|test)\.ts$/;
 const OF_NO_FILE = "the run itself";
+const OF_MANY = "files that run together";
 /** The programs of a test, known by their command line. */
 const PROGRAMS: readonly (readonly [string, RegExp])[] = [
   ["commands", /fixtures\/commands\.mjs/],
@@ -69,7 +70,7 @@ export function follow(
     const self = one.pid === process.pid;
     if (same === undefined && starter === undefined && !self) continue;
     const words = self ? [] : commandOf(one.pid);
-    const own = FILE.exec(words.some((word) => RUNNER.test(word)) ? "" : (words.at(-1) ?? ""))?.[1];
+    const own = fileOf(words);
     const inherited = same?.file ?? known.get(starter ?? -1)?.file ?? OF_NO_FILE;
     // One that has ended has no command line any more.
     const part = words.length === 0 ? (same?.part ?? "other") : own === undefined ? partOf(words.join(" ")) : "test";
@@ -100,6 +101,13 @@ function seenOf(before: ReadonlyMap<number, Known>, ended: (one: Known) => boole
 /** What it waited for, and nobody saw. */
 export function unseenBy({ waited, seen }: Known): number {
   return Math.max(0, waited - seen);
+}
+
+function fileOf(words: readonly string[]): string | undefined {
+  const runner = words.findIndex((word) => RUNNER.test(word));
+  if (runner === -1) return FILE.exec(words.at(-1) ?? "")?.[1];
+  // After the runner stands where it tells what failed, then how it runs them.
+  return words[runner + 2] === "together" ? OF_MANY : undefined;
 }
 
 function commandOf(pid: number): readonly string[] {
