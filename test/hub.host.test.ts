@@ -133,7 +133,11 @@ real("an owner makes a hub once, and gateways can neither change its tables nor 
 });
 
 real("gw status tells how the hub is, and both logs verify from the hub alone", async () => {
-  await until("both are seen, and neither is silent", async () =>
+  await until("both are seen, and neither is silent", async () => {
+    const { gateways, silent, trouble } = await hubOf(web1);
+    return gateways === 2 && (silent as readonly Json[]).length === 0 && trouble === null;
+  });
+  await until("a person is told so", async () =>
     /hub +\d+ ms, tick \d+, log \d+ behind; 2 gateways$/m.test((await web1.run(["status"])).out),
   );
   const looked = await verify();
