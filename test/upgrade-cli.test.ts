@@ -546,9 +546,9 @@ test("schemas that refer to each other in chains, knots and fans end in an answe
     );
   const fan = Array.from({ length: 500 }, () => ({ $ref: "#/x-fan" }));
   const hostile: readonly (readonly [what: string, document: unknown])[] = [
-    ["allOf of 30,000", of(chain(30_000, (next) => ({ allOf: [next] })))],
-    ["members of 30,000", of(chain(30_000, (next) => ({ properties: { a: next } })))],
-    ["references of 30,000", of(chain(30_000, (next) => next))],
+    ["allOf of 15,000", of(chain(15_000, (next) => ({ allOf: [next] })))],
+    ["members of 15,000", of(chain(15_000, (next) => ({ properties: { a: next } })))],
+    ["references of 15,000", of(chain(15_000, (next) => next))],
     ["a fan that holds itself", of({ S0: { $ref: "#/x-fan" } }, { "x-fan": { oneOf: fan } })],
     [
       "allOf with itself two steps away",
