@@ -130,7 +130,7 @@ for (const slowDisk of [false, true]) {
       assert.ok(counting.names.includes(slowDisk ? "sync-pool" : "sync"));
       assert.ok(counting.steps() > 40);
       const steps = Array.from({ length: counting.steps() }, (_, step) => step);
-      for (const failAt of sampleOf(`${code} of a ${slowDisk ? "slow" : "fast"} disk`, steps, 25)) {
+      for (const failAt of sampleOf(`${code} of a ${slowDisk ? "slow" : "fast"} disk`, steps, 10)) {
         const folder = freshFolder();
         const files = faultyFiles(folder, failAt, code);
         const { acked, failed } = await live(folder, files, slowDisk);

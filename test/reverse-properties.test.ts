@@ -16,7 +16,7 @@ import { whole } from "./support/whole.ts";
 const folder = join(import.meta.dirname, "..", "packs");
 const PLACEHOLDER = "gw-placeholder-test";
 /** Of each action; fast-check prints the seed of one that failed. */
-const RUNS = whole ? 60 : 15;
+const RUNS = whole ? 60 : 6;
 const NOISE: readonly HeaderLine[] = [
   ["host", "api.example"],
   ["user-agent", "tool/1"],
