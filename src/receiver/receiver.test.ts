@@ -141,6 +141,9 @@ test("an identifier is claimed once, whoever asks", () => {
     { event: "action_finished", exit_status: 3 },
   ]);
   assert.equal(two.read("call_00000002"), undefined);
+  // The system makes the file or finds it, in one step: to look first would find nothing here, and leave a moment between.
+  symlinkSync("nowhere", join(state, "requests", "call_00000003"));
+  assert.equal(one.claim("call_00000003", { event: "action_started" }), false);
 });
 
 test("an identifier with an empty or torn record stays claimed, and its state is not invented", () => {
