@@ -103,7 +103,7 @@ test("what is read off a URL's text as its origin is its origin, or nothing that
       const url = new URL(text);
       assert.equal(url.origin, origin, text);
       // The transport sends no other spelling.
-      if (url.href === text && url.hash === "") assert.equal(url.pathname, path, text);
+      if (url.href === text && !text.includes("#")) assert.equal(url.pathname, path, text);
     }),
     { numRuns: 5_000 },
   );
