@@ -23,14 +23,15 @@ export async function reserve(
   const free = carries === undefined ? run.budget : takeOver(run.budget, carries);
   const ask = askToday(core, outbound, spentCents(run.budget) - spentCents(free));
   const decided = decideReservation(free, ask, now(core));
+  // Noted first: at midnight it is rather not given back than to another day.
+  const day = core.daySpend.today();
   // What was refused leaves the reserve of the attempt it would have repeated as it was.
   const cents = spend(
     core,
     run,
     decided.decision === "allow" ? decided.budget : { ...run.budget, stopReason: decided.budget.stopReason },
   );
-  if (decided.decision === "allow")
-    return { ...decided, reservation: { ...decided.reservation, day: core.daySpend.today() }, cents };
+  if (decided.decision === "allow") return { ...decided, reservation: { ...decided.reservation, day }, cents };
   const rest = { attempt: run.budget.attemptsUsed, outcome: "denied", reason: decided.decision, elapsedMs: 0 };
   await core.ledger.record(
     "budget.denied",
