@@ -3,8 +3,7 @@ import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from
 import { connect } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
-import { lendPlayers, lentAt } from "../scripts/suite/players.ts";
-import { playCommand } from "./support/commands.ts";
+import { lendPlayers, lentAt, playCommand } from "../scripts/suite/players.ts";
 import { makeFolder, until } from "./support/home.ts";
 
 /** In the place of `gw`: what it does is its first argument. */

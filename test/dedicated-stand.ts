@@ -3,7 +3,8 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { playCommand, sharesProcess } from "./support/commands.ts";
+import { playCommand } from "../scripts/suite/players.ts";
+import { sharesProcess } from "./support/commands.ts";
 import { type Exited, GW, keep, type Members, makeFolder, type Started, start, until, within } from "./support/home.ts";
 
 /**

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:f
 import { userInfo } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
-import { programOf } from "./support/commands.ts";
+import { programOf } from "../scripts/suite/players.ts";
 import { asUser, codeOf, type Exited, GW, Home, makeFolder, start, within } from "./support/home.ts";
 
 const root = dirname(import.meta.dirname);

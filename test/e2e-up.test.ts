@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, utimesSy
 import { createServer, type Server } from "node:net";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { programOf } from "./support/commands.ts";
+import { programOf } from "../scripts/suite/players.ts";
 import {
   asUser,
   codeOf,

@@ -18,6 +18,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { SSH, SSHD, startSshd } from "../demo/host/sshd.ts";
 import { bundle } from "../scripts/bundle.ts";
+import { programOf } from "../scripts/suite/players.ts";
 import type { SshTransportOptions } from "../src/adapters/transport/ssh/options.ts";
 import { createSshTransport } from "../src/adapters/transport/ssh/transport.ts";
 import type { TransportObservation } from "../src/conventions/outcome/observation.ts";
@@ -25,7 +26,6 @@ import type { OutboundSsh, SshSigner } from "../src/conventions/ssh/outbound.ts"
 import type { IntentReceipt, SendLimits } from "../src/gateway/ports.ts";
 import type { Sleep } from "../src/kernel/clock.ts";
 import { decodeSshPublicKey, encodeSshPublicKey, signSsh, writeSshPublicLine } from "../src/kernel/ssh-key.ts";
-import { programOf } from "./support/commands.ts";
 import { GW } from "./support/home.ts";
 
 /** A real sshd on a loopback port, a real client, a real receiver: what the SSH tests and the bench stand on. */

@@ -1,7 +1,4 @@
-import { playCommand, programOf } from "../../scripts/suite/players.ts";
 import { whole } from "./whole.ts";
-
-export { playCommand, programOf };
 
 /**
  * Commands of `gw` that say one thing and end. A start of the program takes ten times as long as what they do, so they share a process

@@ -7,7 +7,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
-import { playCommand, programOf, sharesProcess } from "./commands.ts";
+import { playCommand, programOf } from "../../scripts/suite/players.ts";
+import { sharesProcess } from "./commands.ts";
 import { idIn } from "./reply.ts";
 import { whole } from "./whole.ts";
 
