@@ -10,6 +10,11 @@ import { type TestContext, test } from "node:test";
 import { bundleProgram } from "../../../test/support/bundle.ts";
 import { dumpFile, type Reply, send } from "./stand.ts";
 
+interface Place {
+  readonly file: string;
+  readonly children: ChildProcess[];
+}
+
 interface Provider {
   readonly child: ChildProcess;
   ask(method: string, path: string, body?: unknown): Promise<Reply>;
@@ -17,15 +22,28 @@ interface Provider {
 
 const program = bundleProgram(join(import.meta.dirname, "serve.ts"));
 
-async function start(t: TestContext, file: string, dieAt = "", webhookUrl = ""): Promise<Provider> {
+/** A folder for a database, and the providers that use it, which are gone before it goes. */
+function placeFor(t: TestContext): Place {
+  const folder = mkdtempSync(join(tmpdir(), "gw-reference-"));
+  const place: Place = { file: join(folder, "reference.db"), children: [] };
+  t.after(async () => {
+    for (const child of place.children) await stop(child);
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return place;
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill("SIGKILL");
+  await once(child, "exit");
+}
+
+async function start({ file, children }: Place, dieAt = "", webhookUrl = ""): Promise<Provider> {
   const child = fork(await program, [file, dieAt, webhookUrl], {
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   });
-  t.after(async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    child.kill("SIGKILL");
-    await once(child, "exit");
-  });
+  children.push(child);
   const [{ origin, token }] = (await once(child, "message")) as [{ origin: string; token: string }];
   const agent = new Agent({ keepAlive: false });
   return {
@@ -33,12 +51,6 @@ async function start(t: TestContext, file: string, dieAt = "", webhookUrl = ""):
     ask: (method, path, body) =>
       send(agent, origin, method, path, { token, key: null, ...(body === undefined ? {} : { body }) }),
   };
-}
-
-function folderOf(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "gw-reference-"));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return join(folder, "reference.db");
 }
 
 async function receiver(t: TestContext) {
@@ -66,9 +78,10 @@ const plan = { subject_id: "everyone", role: "editor", if_match: "r1" };
 const rows = (dump: Readonly<Record<string, string>>, table: string): number => JSON.parse(dump[table] ?? "[]").length;
 
 test("a crash inside the execution of a plan leaves none of it, and the plan token still works afterwards", async (t) => {
-  const file = folderOf(t);
+  const place = placeFor(t);
+  const { file } = place;
   const { got, server, url } = await receiver(t);
-  const dying = await start(t, file, "execute_applied", url);
+  const dying = await start(place, "execute_applied", url);
   const preview = await dying.ask("POST", "/v1/projects/atlas/memberships/plan", plan);
   const before = dumpFile(file);
   const exit = once(dying.child, "exit");
@@ -76,7 +89,7 @@ test("a crash inside the execution of a plan leaves none of it, and the plan tok
   await assert.rejects(dying.ask("POST", "/memberships", body));
   assert.deepEqual(await exit, [null, "SIGKILL"]);
 
-  const back = await start(t, file, "", url);
+  const back = await start(place, "", url);
   assert.deepEqual(dumpFile(file), before, "not one row of the plan is there");
   const byId = await back.ask("POST", "/memberships", { plan_id: preview.body.plan_id, expected_revision: "r1" });
   assert.equal(byId.status, 404, "a stored preview is gone with the process; a new one is needed");
@@ -93,9 +106,10 @@ test("a crash inside the execution of a plan leaves none of it, and the plan tok
 });
 
 test("a crash right after the commit leaves all of it, and the outbox delivers once the provider is back", async (t) => {
-  const file = folderOf(t);
+  const place = placeFor(t);
+  const { file } = place;
   const { got, url } = await receiver(t);
-  const dying = await start(t, file, "execute_committed", url);
+  const dying = await start(place, "execute_committed", url);
   const preview = await dying.ask("POST", "/v1/projects/atlas/memberships/plan", plan);
   const exit = once(dying.child, "exit");
   const body = { plan_token: preview.body.plan_token, expected_revision: "r1" };
@@ -105,7 +119,7 @@ test("a crash right after the commit leaves all of it, and the outbox delivers o
   assert.deepEqual([rows(left, "effective_access"), rows(left, "plan_executions"), rows(left, "outbox")], [1200, 1, 2]);
   assert.deepEqual(got, [], "nothing was told before the crash");
 
-  const back = await start(t, file, "", url);
+  const back = await start(place, "", url);
   await settled(() => got.length === 1 && mails(file).length === 1);
   assert.deepEqual(got, ["membership.changed"]);
   await settled(() => rows(dumpFile(file), "outbox") === 0);
@@ -116,9 +130,10 @@ test("a crash right after the commit leaves all of it, and the outbox delivers o
 });
 
 test("killed at any moment under load, every plan is there whole or not at all", async (t) => {
-  const file = folderOf(t);
+  const place = placeFor(t);
+  const { file } = place;
   for (let round = 0; round < 3; round++) {
-    const { child, ask } = await start(t, file);
+    const { child, ask } = await start(place);
     const exit = once(child, "exit");
     const projects = Array.from(
       { length: 20 },
