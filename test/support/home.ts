@@ -74,7 +74,8 @@ const started = new Set<ChildProcess>();
 const folders = new Set<string>();
 process.once("exit", () => {
   for (const child of started) killGroup(child, "SIGKILL");
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  // What was killed a moment ago may still end a write.
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
 });
 
 // A runner that gives up sends a signal, and what was started must not outlive that either.
