@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync, hash, sign } from "node:crypto";
-import { cpSync, mkdirSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import canonicalize from "canonicalize";
 import {
@@ -340,9 +338,7 @@ async function throughProxy(
   args: readonly string[],
   change: (path: string, answer: string) => string | null,
 ): Promise<{ readonly exit: Awaited<ReturnType<Home["operator"]>>; readonly asked: readonly Asked[] }> {
-  const twin = new Home(makeFolder());
-  mkdirSync(twin.folder, { mode: 0o700 });
-  for (const name of ["vault.json", "policy.json"]) cpSync(join(home.folder, name), join(twin.folder, name));
+  const twin = new Home(makeFolder()).carryFrom(home);
   const behind = openPlane(home.operatorSocket);
   const asked: Asked[] = [];
   const forward = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {

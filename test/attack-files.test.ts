@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, test } from "node:test";
@@ -181,8 +181,7 @@ describe("a file that was edited behind our back grants nothing", { ...asUser, c
 
   test("another vault with its own operator is not this home's", async () => {
     const foreign = await new Home(makeFolder()).init();
-    const twin = home.copy();
-    for (const name of ["vault.json", "policy.json"]) cpSync(join(foreign.folder, name), join(twin.folder, name));
+    const twin = home.copy().carryFrom(foreign);
     const refused = await twin.operator(["up"]);
     assert.equal(refused.code, 1);
     assert.ok(

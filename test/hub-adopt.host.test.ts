@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { createSecretKey, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
-import { cpSync, mkdirSync } from "node:fs";
 import type { ServerResponse } from "node:http";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { rawPublicOf } from "../src/audit/keys/raw.ts";
 import { readHubAddress } from "../src/hub/address.ts";
@@ -13,7 +11,6 @@ import { startState } from "../src/hub/state/state.ts";
 import { type EnrolmentStatement, signHubWith } from "../src/hub/statement.ts";
 import { Denied } from "../src/kernel/failure.ts";
 import { limitSeal } from "../src/programs/daemon/hub/limits.ts";
-import { standInAccount } from "./ssh-stand.ts";
 import { answerJson, consequentialPack } from "./support/consequential.ts";
 import {
   call,
@@ -29,15 +26,11 @@ import {
   until,
 } from "./support/home.ts";
 import { makePartition, type Partition } from "./support/partition.ts";
-import { type Cluster, findPostgres, makeCluster } from "./support/postgres.ts";
+import { type Cluster, makeCluster, needPostgres } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 import { idIn, idOf } from "./support/reply.ts";
 
-// Postgres refuses root, and wants its user to have a name.
-standInAccount(import.meta.filename);
-const programs = findPostgres();
-const skip =
-  programs === null ? "Debian's postgresql is not installed" : process.getuid?.() === 0 ? "root proves nothing" : false;
+const { programs, skip } = needPostgres(import.meta.filename);
 const real = (name: string, run: () => Promise<void>) => test(name, { skip, timeout: 200_000 }, run);
 
 const ACTIONS = [
@@ -84,7 +77,7 @@ let holds = false;
 before(async () => {
   if (skip !== false) return;
   [cluster, provider, brewer] = await Promise.all([
-    makeCluster(programs ?? "", makeFolder()),
+    makeCluster(programs, makeFolder()),
     startProvider(),
     startProvider(),
   ]);
@@ -132,11 +125,7 @@ before(async () => {
   assert.equal((await first.run(["hub", "init", cluster.url("owner")])).code, 0);
   for (const name of ["web1", "web2"]) await cluster.sql(`create role ${name} login in role gw_gateway`);
   web1 = await begin("web1", first, way.folder);
-  // Another host of the same vault: its signed files and packs, and nothing else of the first.
-  const second = new Home(makeFolder());
-  mkdirSync(second.folder, { mode: 0o700 });
-  for (const name of ["vault.json", "policy.json", "packs"])
-    cpSync(join(first.folder, name), join(second.folder, name), { recursive: true });
+  const second = new Home(makeFolder()).carryFrom(first, "packs");
   web2 = await begin("web2", second, cluster.folder);
 });
 after(async () => {

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
-import { standInAccount } from "./ssh-stand.ts";
 import { addAuthenticator, noBrowser, openBrowser, openSight, type Sight } from "./support/browser.ts";
 import { answerJson, consequentialPack } from "./support/consequential.ts";
 import {
@@ -20,20 +19,12 @@ import {
   startConsole,
 } from "./support/console.ts";
 import { type Gateway, Home, type Members, makeFolder, start, startAgent, until } from "./support/home.ts";
-import { type Cluster, findPostgres, makeCluster } from "./support/postgres.ts";
+import { type Cluster, makeCluster, needPostgres } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
-// Postgres refuses root, and wants its user to have a name.
-standInAccount(import.meta.filename);
-const programs = findPostgres();
-const skip =
-  programs === null
-    ? "Debian's postgresql is not installed"
-    : process.getuid?.() === 0
-      ? "root proves nothing"
-      : existsSync("/usr/bin/cc")
-        ? (noBrowser ?? false)
-        : "there is no C compiler";
+const { programs, skip: noPostgres } = needPostgres(import.meta.filename);
+const noCompiler = existsSync("/usr/bin/cc") ? false : "there is no C compiler";
+const skip = noPostgres || noCompiler || (noBrowser ?? false);
 const real = (name: string, run: () => Promise<void>) => test(name, { skip, timeout: 200_000 }, run);
 
 let cluster: Cluster;
@@ -50,14 +41,9 @@ let jobState = "failed";
 const sent: string[] = [];
 let program: string;
 
-const filesTo = (home: Home): void => {
-  mkdirSync(home.folder, { mode: 0o700, recursive: true });
-  for (const name of ["vault.json", "policy.json"]) copyFileSync(join(web1.folder, name), join(home.folder, name));
-};
-
 before(async () => {
   if (skip !== false) return;
-  [cluster, provider] = await Promise.all([makeCluster(programs ?? "", makeFolder()), startProvider()]);
+  [cluster, provider] = await Promise.all([makeCluster(programs, makeFolder()), startProvider()]);
   provider.answer(({ method, url }, response) => {
     sent.push(`${method} ${url}`);
     if (url === "/v1/reports")
@@ -82,7 +68,7 @@ before(async () => {
   await cluster.sql("create role ada login in role gw_operator");
   await web1.must(["hub", "join", cluster.url("web1"), "--name", "web1"]);
   web2 = new Home(makeFolder());
-  filesTo(web2);
+  web2.carryFrom(web1);
   running.push(await web2.up());
   await web2.must(["hub", "join", cluster.url("web2"), "--name", "web2"]);
   await until("the second host has the packs", async () => existsSync(join(web2.folder, "packs", "acme.yaml")));
@@ -97,7 +83,7 @@ before(async () => {
   await sight.page.goto("about:blank");
   await own.program.end();
   desk = new Home(makeFolder());
-  filesTo(desk);
+  desk.carryFrom(web1);
   served = startConsole(desk, port, ["--hub", cluster.url("ada")]);
   await sight.page.goto(await served.nextLink());
   await says(sight, /Nothing waits for you/);

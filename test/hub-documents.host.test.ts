@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { standInAccount } from "./ssh-stand.ts";
 import { addAuthenticator, noBrowser, openBrowser, openSight } from "./support/browser.ts";
 import { clean, enrol, freePort, go, ownComplaints, press, prove, says, startConsole } from "./support/console.ts";
 import {
@@ -18,15 +17,11 @@ import {
   startAgent,
   until,
 } from "./support/home.ts";
-import { type Cluster, findPostgres, makeCluster } from "./support/postgres.ts";
+import { type Cluster, makeCluster, needPostgres } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 import { idIn, idOf } from "./support/reply.ts";
 
-// Postgres refuses root, and wants its user to have a name.
-standInAccount(import.meta.filename);
-const programs = findPostgres();
-const skip =
-  programs === null ? "Debian's postgresql is not installed" : process.getuid?.() === 0 ? "root proves nothing" : false;
+const { programs, skip } = needPostgres(import.meta.filename);
 const real = (name: string, run: () => Promise<void>) => test(name, { skip, timeout: 200_000 }, run);
 
 let cluster: Cluster;
@@ -38,7 +33,7 @@ const running: Gateway[] = [];
 
 before(async () => {
   if (skip !== false) return;
-  [cluster, provider] = await Promise.all([makeCluster(programs ?? "", makeFolder()), startProvider()]);
+  [cluster, provider] = await Promise.all([makeCluster(programs, makeFolder()), startProvider()]);
   web1 = await new Home(makeFolder()).init();
   running.push(await web1.up());
   assert.equal((await web1.run(["hub", "init", cluster.url("owner")])).code, 0);
@@ -46,10 +41,7 @@ before(async () => {
     "create role web1 login in role gw_gateway; create role web2 login password 'of-web2' in role gw_gateway; create role ada login in role gw_operator",
   );
   await web1.must(["hub", "join", cluster.url("web1"), "--name", "web1", "--group", "prod"]);
-  // As docs/fleet.md says: the two signed files of the first host.
-  web2 = new Home(makeFolder());
-  mkdirSync(web2.folder, { mode: 0o700 });
-  for (const name of ["vault.json", "policy.json"]) copyFileSync(join(web1.folder, name), join(web2.folder, name));
+  web2 = new Home(makeFolder()).carryFrom(web1);
   running.push(await web2.up());
   // Over the network, with a password, which the gateway has from signed policy alone.
   const password = join(makeFolder(), "password");
@@ -67,7 +59,7 @@ before(async () => {
   });
   assert.equal(codeOf(await web2.operator([...joining, "--json"])), "gateway_behind");
   assert.deepEqual(await cluster.sql("select name from gw_hub.gateways where name = 'web2'"), [], "nothing was signed");
-  for (const name of ["vault.json", "policy.json"]) copyFileSync(join(web1.folder, name), join(web2.folder, name));
+  web2.carryFrom(web1);
   await web2.must(joining);
   rmSync(password);
 });
@@ -381,9 +373,7 @@ test("gw console --hub decides, revokes and settles on both hosts, and reads bot
     await sight.page.goto("about:blank");
     await served.program.end();
     /** An operator's keys and signed files, and no gateway. */
-    const desk = new Home(makeFolder());
-    mkdirSync(desk.folder, { mode: 0o700 });
-    for (const name of ["vault.json", "policy.json"]) copyFileSync(join(web1.folder, name), join(desk.folder, name));
+    const desk = new Home(makeFolder()).carryFrom(web1);
     served = startConsole(desk, port, ["--hub", cluster.url("ada")]);
     await sight.page.goto(await served.nextLink());
     await says(sight, /Nothing waits for you/);

@@ -4,20 +4,15 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { failOver, makeSynchronous, playFault, troubleOf } from "./hub-faults/faults.ts";
 import { type FleetStand, makeFleet } from "./hub-faults/stand.ts";
-import { standInAccount } from "./ssh-stand.ts";
 import { makeFolder, until } from "./support/home.ts";
-import { findPostgres } from "./support/postgres.ts";
+import { needPostgres } from "./support/postgres.ts";
 
-// Postgres refuses root, and wants its user to have a name.
-standInAccount(import.meta.filename);
-const programs = findPostgres();
-const skip =
-  programs === null ? "Debian's postgresql is not installed" : process.getuid?.() === 0 ? "root proves nothing" : false;
+const { programs, skip } = needPostgres(import.meta.filename);
 const real = (name: string, run: () => Promise<void>) => test(name, { skip, timeout: 400_000 }, run);
 
 let stand: FleetStand;
 before(async () => {
-  if (skip === false) stand = await makeFleet(programs ?? "");
+  if (skip === false) stand = await makeFleet(programs);
 });
 after(async () => {
   if (skip === false) await stand.close();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import {
@@ -53,19 +53,6 @@ const agents: AgentProcess[] = [];
 const homeOf = (name: Name): Home => homes.get(name) ?? assert.fail(name);
 const hub = () => ["--hub", cluster.url("ada")];
 
-function carry(to: Home): void {
-  const from = homeOf("web1");
-  const own = (path: string): void => {
-    if (to.owner !== undefined) chownSync(path, to.owner.uid, to.owner.gid);
-  };
-  if (!existsSync(to.folder)) mkdirSync(to.folder, { mode: 0o700 });
-  own(to.folder);
-  for (const name of ["vault.json", "policy.json"]) {
-    copyFileSync(join(from.folder, name), join(to.folder, name));
-    own(join(to.folder, name));
-  }
-}
-
 before(async () => {
   if (skip !== false) return;
   [cluster, provider] = await Promise.all([makeCluster(programs ?? "", makeFolder(), SERVER), startProvider()]);
@@ -80,7 +67,7 @@ before(async () => {
       await cluster.sql(
         `create role ada login in role gw_operator; ${NAMES.map((one) => `create role ${one} login in role gw_gateway;`).join(" ")}`,
       );
-    } else carry(home);
+    } else home.carryFrom(homeOf("web1"));
     running.set(name, await home.up());
     await home.must(["hub", "join", cluster.url(name), "--name", name, "--unlock-by-hub"]);
     // The next host begins with the files of the first, which have to name this one by then.
@@ -97,8 +84,7 @@ before(async () => {
   await until("the pack is everywhere", () =>
     Promise.resolve(NAMES.every((name) => existsSync(join(homeOf(name).folder, "packs", "demo.yaml")))),
   );
-  desk = new Home(makeFolder(), user(64_150));
-  carry(desk);
+  desk = new Home(makeFolder(), user(64_150)).carryFrom(homeOf("web1"));
 });
 after(async () => {
   if (skip !== false) return;
@@ -412,7 +398,7 @@ real("a locked gateway that shows older files or an older log than the operator 
   await running.get("web3")?.end("SIGTERM");
   running.set("web3", await homeOf("web3").up(["--locked"]));
   // With the newest files it waits like any other.
-  carry(homeOf("web3"));
+  homeOf("web3").carryFrom(homeOf("web1"));
   await waits("web3", "waits");
   await desk.must(["unlock", "web3", ...hub()]);
   assert.equal(await attestedHere("web3"), true);

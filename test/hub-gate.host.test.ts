@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { standInAccount } from "./ssh-stand.ts";
 import {
   call,
   codeOf,
@@ -17,15 +16,11 @@ import {
   until,
 } from "./support/home.ts";
 import { makePartition, type Partition } from "./support/partition.ts";
-import { type Cluster, findPostgres, makeCluster } from "./support/postgres.ts";
+import { type Cluster, makeCluster, needPostgres } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 import { idIn } from "./support/reply.ts";
 
-// Postgres refuses root, and wants its user to have a name.
-standInAccount(import.meta.filename);
-const programs = findPostgres();
-const skip =
-  programs === null ? "Debian's postgresql is not installed" : process.getuid?.() === 0 ? "root proves nothing" : false;
+const { programs, skip } = needPostgres(import.meta.filename);
 const real = (name: string, run: () => Promise<void>) => test(name, { skip, timeout: 200_000 }, run);
 
 let cluster: Cluster;
@@ -38,7 +33,7 @@ let run: string;
 
 before(async () => {
   if (skip !== false) return;
-  [cluster, provider] = await Promise.all([makeCluster(programs ?? "", makeFolder()), startProvider()]);
+  [cluster, provider] = await Promise.all([makeCluster(programs, makeFolder()), startProvider()]);
   way = await makePartition(cluster);
   home = await new Home(makeFolder()).init();
   await home.addCredential("demo-token", provider.origin);

@@ -1,13 +1,10 @@
 import assert from "node:assert/strict";
 import { createSecretKey, randomBytes } from "node:crypto";
-import { cpSync, mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { readHubAddress } from "../src/hub/address.ts";
 import { connectHub } from "../src/hub/connect.ts";
 import { type LimitKeeper, type RememberedLimit, startLimits } from "../src/hub/limits.ts";
 import { limitSeal } from "../src/programs/daemon/hub/limits.ts";
-import { standInAccount } from "./ssh-stand.ts";
 import {
   call,
   codeOf,
@@ -22,14 +19,10 @@ import {
   until,
 } from "./support/home.ts";
 import { makePartition, type Partition } from "./support/partition.ts";
-import { type Cluster, findPostgres, makeCluster } from "./support/postgres.ts";
+import { type Cluster, makeCluster, needPostgres } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
-// Postgres refuses root, and wants its user to have a name.
-standInAccount(import.meta.filename);
-const programs = findPostgres();
-const skip =
-  programs === null ? "Debian's postgresql is not installed" : process.getuid?.() === 0 ? "root proves nothing" : false;
+const { programs, skip } = needPostgres(import.meta.filename);
 const real = (name: string, run: () => Promise<void>) => test(name, { skip, timeout: 200_000 }, run);
 
 const FLEET = ["g0", "g1", "g2", "g3", "g4", "g5", "g6", "g7"];
@@ -56,7 +49,7 @@ const keepers: LimitKeeper[] = [];
 
 before(async () => {
   if (skip !== false) return;
-  [cluster, provider] = await Promise.all([makeCluster(programs ?? "", makeFolder()), startProvider()]);
+  [cluster, provider] = await Promise.all([makeCluster(programs, makeFolder()), startProvider()]);
   way = await makePartition(cluster);
   const first = await new Home(makeFolder()).init();
   await first.addCredential("demo-token", provider.origin);
@@ -65,11 +58,7 @@ before(async () => {
   for (const name of ["web1", "web2", ...FLEET]) await cluster.sql(`create role ${name} login in role gw_gateway`);
   for (const name of FLEET) await cluster.sql("insert into gw_hub.gateways values ($1, $1, '', '')", [name]);
   hosts.push(await begin(first, "web1", cluster.folder));
-  // Another host of the same vault: its signed files and packs, and nothing else of the first.
-  const second = new Home(makeFolder());
-  mkdirSync(second.folder, { mode: 0o700 });
-  for (const name of ["vault.json", "policy.json", "packs"])
-    cpSync(join(first.folder, name), join(second.folder, name), { recursive: true });
+  const second = new Home(makeFolder()).carryFrom(first, "packs");
   hosts.push(await begin(second, "web2", way.folder));
 });
 async function begin(home: Home, name: string, socket: string): Promise<Host> {

@@ -1,9 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash, generateKeyPairSync, sign } from "node:crypto";
-import { copyFileSync, mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { standInAccount } from "./ssh-stand.ts";
 import {
   codeOf,
   demoPack,
@@ -15,15 +12,11 @@ import {
   type Plane,
   until,
 } from "./support/home.ts";
-import { type Cluster, findPostgres, makeCluster } from "./support/postgres.ts";
+import { type Cluster, makeCluster, needPostgres } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 import { idIn, idOf } from "./support/reply.ts";
 
-// Postgres refuses root, and wants its user to have a name.
-standInAccount(import.meta.filename);
-const programs = findPostgres();
-const skip =
-  programs === null ? "Debian's postgresql is not installed" : process.getuid?.() === 0 ? "root proves nothing" : false;
+const { programs, skip } = needPostgres(import.meta.filename);
 const real = (name: string, run: () => Promise<void>) => test(name, { skip, timeout: 200_000 }, run);
 
 let cluster: Cluster;
@@ -34,16 +27,9 @@ let agent: Plane;
 /** Another machine: an operator's keys and signed files, and no gateway. */
 let desk: Home;
 
-function copyOf({ folder }: Home): Home {
-  const copy = new Home(makeFolder());
-  mkdirSync(copy.folder, { mode: 0o700 });
-  for (const name of ["vault.json", "policy.json"]) copyFileSync(join(folder, name), join(copy.folder, name));
-  return copy;
-}
-
 before(async () => {
   if (skip !== false) return;
-  [cluster, provider] = await Promise.all([makeCluster(programs ?? "", makeFolder()), startProvider()]);
+  [cluster, provider] = await Promise.all([makeCluster(programs, makeFolder()), startProvider()]);
   home = await new Home(makeFolder()).init();
   await home.addCredential("demo-token", provider.origin);
   await home.trustPack("demo", demoPack(provider.origin));
@@ -52,7 +38,7 @@ before(async () => {
   assert.equal((await home.run(["hub", "init", cluster.url("owner")])).code, 0);
   await cluster.sql("create role web1 login in role gw_gateway; create role ada login in role gw_operator");
   await home.must(["hub", "join", cluster.url("web1"), "--name", "web1"]);
-  desk = copyOf(home);
+  desk = new Home(makeFolder()).carryFrom(home);
 });
 after(async () => {
   if (skip !== false) return;
@@ -213,7 +199,7 @@ real("a grant is signed and removed from a machine without a gateway, and every 
   assert.doesNotMatch(bodies, /from-afar|demo/, "the database reads nothing of it");
   // The files at the desk are as they were copied; the next change is made from what the gateways follow.
   assert.deepEqual(await grantsOn(hub(), desk), ["from-afar"]);
-  const stray = copyOf(home);
+  const stray = new Home(makeFolder()).carryFrom(home);
   const second = await add("and-another");
   assert.equal(second.code, 0, second.err);
   // Two policies of one number, each signed: what is made from one of them would undo the other.

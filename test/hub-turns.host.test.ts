@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
-import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { createClock, systemRandom as random, systemSleep } from "../src/adapters/platform/system.ts";
@@ -8,20 +8,15 @@ import { readHubAddress } from "../src/hub/address.ts";
 import { connectHub } from "../src/hub/connect.ts";
 import { type SeenTurn, startTurns } from "../src/hub/turns.ts";
 import { rawPublicOf } from "../src/vault/keys.ts";
-import { standInAccount } from "./ssh-stand.ts";
 import { type AuthorizationServer, startAuthorizationServer } from "./support/authorization-server.ts";
 import { bundleProgram } from "./support/bundle.ts";
 import { codeOf, type Gateway, Home, type Members, makeFolder, openPlane, start, until } from "./support/home.ts";
 import { makePartition, type Partition } from "./support/partition.ts";
-import { type Cluster, findPostgres, makeCluster } from "./support/postgres.ts";
+import { type Cluster, makeCluster, needPostgres } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 import { idIn } from "./support/reply.ts";
 
-// Postgres refuses root, and wants its user to have a name.
-standInAccount(import.meta.filename);
-const programs = findPostgres();
-const skip =
-  programs === null ? "Debian's postgresql is not installed" : process.getuid?.() === 0 ? "root proves nothing" : false;
+const { programs, skip } = needPostgres(import.meta.filename);
 const real = (name: string, run: () => Promise<void>) => test(name, { skip, timeout: 240_000 }, run);
 
 const SCOPE = "openid offline_access api:read";
@@ -52,7 +47,7 @@ before(async () => {
   if (skip !== false) return;
   const ca = join(makeFolder(), "authority.pem");
   [cluster, api, server, program] = await Promise.all([
-    makeCluster(programs ?? "", makeFolder()),
+    makeCluster(programs, makeFolder()),
     startProvider(),
     startAuthorizationServer(ca),
     bundleProgram(join(import.meta.dirname, "support", "hurried-gateway.ts")),
@@ -68,9 +63,7 @@ before(async () => {
   assert.equal((await web1.run(["hub", "init", cluster.url("owner")])).code, 0);
   await cluster.sql("create role web1 login in role gw_gateway; create role web2 login in role gw_gateway");
   await web1.must(["hub", "join", cluster.url("web1"), "--name", "web1"]);
-  web2 = new Home(makeFolder());
-  mkdirSync(web2.folder, { mode: 0o700 });
-  for (const name of ["vault.json", "policy.json"]) copyFileSync(join(web1.folder, name), join(web2.folder, name));
+  web2 = new Home(makeFolder()).carryFrom(web1);
   await bring(web2);
   await web2.must(["hub", "join", cluster.url("web2", way.folder), "--name", "web2"]);
   const client = ["--grant", "refresh_token", "--client-id", "person-client", "--client-auth", "none"];

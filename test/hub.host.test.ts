@@ -3,16 +3,11 @@ import { generateKeyPairSync, sign } from "node:crypto";
 import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { standInAccount } from "./ssh-stand.ts";
 import { type Exited, type Gateway, Home, type Json, type Members, makeFolder, until } from "./support/home.ts";
 import { makePartition, type Partition } from "./support/partition.ts";
-import { type Cluster, findPostgres, makeCluster } from "./support/postgres.ts";
+import { type Cluster, makeCluster, needPostgres } from "./support/postgres.ts";
 
-// Postgres refuses root, and wants its user to have a name.
-standInAccount(import.meta.filename);
-const programs = findPostgres();
-const skip =
-  programs === null ? "Debian's postgresql is not installed" : process.getuid?.() === 0 ? "root proves nothing" : false;
+const { programs, skip } = needPostgres(import.meta.filename);
 const real = (name: string, run: () => Promise<void>) => test(name, { skip, timeout: 200_000 }, run);
 
 let cluster: Cluster;
@@ -23,7 +18,7 @@ const running = new Map<Home, Gateway>();
 
 before(async () => {
   if (skip !== false) return;
-  cluster = await makeCluster(programs ?? "", makeFolder());
+  cluster = await makeCluster(programs, makeFolder());
   way = await makePartition(cluster);
   [web1, web2] = await Promise.all([new Home(makeFolder()).init(), new Home(makeFolder()).init()]);
   await Promise.all([begin(web1), begin(web2)]);

@@ -60,7 +60,7 @@ export function standInAccount(file: string, prepare: (folder: string) => readon
   const done = spawnSync("unshare", [...place, ...drop, ...program], { stdio: "inherit", env });
   // The clone was mounted in the other namespace only; if it were here, this would refuse instead of emptying it.
   rmdirSync(clone);
-  rmSync(home, { recursive: true, force: true });
+  rmSync(home, { recursive: true, force: true, maxRetries: 10 });
   process.exit(done.status ?? 1);
 }
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { cpSync, mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { answerJson, consequentialPack } from "../support/consequential.ts";
@@ -121,12 +121,7 @@ export async function makeFleet(programs: string, more: readonly string[] = []):
   await first.must(["hub", "set", "--log", "before_answer", "--operations", "shared"]);
   const others: Host[] = [];
   for (const name of names) {
-    // Another host of the same vault: its signed files and packs, and nothing else of the first.
-    const home = new Home(makeFolder());
-    mkdirSync(home.folder, { mode: 0o700 });
-    for (const file of ["vault.json", "policy.json", "packs"])
-      cpSync(join(first.folder, file), join(home.folder, file), { recursive: true });
-    others.push(await begin(name, home));
+    others.push(await begin(name, new Home(makeFolder()).carryFrom(first, "packs")));
     await until("all have the same policy", async () => {
       const all = await Promise.all([web1, ...others].map((host) => host.home.status()));
       return new Set(all.map((one) => one["policy_version"])).size === 1;

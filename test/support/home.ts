@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
-import { chownSync, cpSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chownSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { Agent, type IncomingMessage, request } from "node:http";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -236,6 +236,17 @@ export class Home {
     this.owner = owner;
     writeFileSync(this.passphraseFile, `${PASSPHRASE}\n`, { mode: 0o600 });
     for (const path of [folder, this.passphraseFile]) if (owner !== undefined) chownSync(path, owner.uid, owner.gid);
+  }
+
+  /** Makes this another host of the vault, as docs/fleet.md says: with the two signed files of `from`, what is named beside, and nothing else. */
+  carryFrom(from: Home, ...more: readonly string[]): this {
+    mkdirSync(this.folder, { mode: 0o700, recursive: true });
+    const names = ["vault.json", "policy.json", ...more];
+    for (const name of names) cpSync(join(from.folder, name), join(this.folder, name), { recursive: true });
+    const { owner } = this;
+    if (owner !== undefined)
+      for (const name of ["", ...names]) chownSync(join(this.folder, name), owner.uid, owner.gid);
+    return this;
   }
 
   get agentSocket(): string {

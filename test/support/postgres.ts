@@ -8,6 +8,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { embeddedPostgres } from "../../scripts/suite/embedded-postgres.ts";
 import { createAuthority } from "../../src/conventions/box/authority.ts";
+import { standInAccount } from "../ssh-stand.ts";
 import { type Identity, until } from "./home.ts";
 
 const VERSIONS = "/usr/lib/postgresql";
@@ -25,6 +26,14 @@ export function everyPostgres(): readonly string[] {
 /** Null where there is none. */
 export function findPostgres(): string | null {
   return everyPostgres()[0] ?? null;
+}
+
+/** For a file of tests that need a database: its programs, or why there are none. Postgres refuses root, and wants its user to have a name. */
+export function needPostgres(file: string): { readonly programs: string; readonly skip: string | false } {
+  standInAccount(file);
+  const programs = findPostgres();
+  if (programs === null) return { programs: "", skip: "Debian's postgresql is not installed" };
+  return { programs, skip: process.getuid?.() === 0 ? "root proves nothing" : false };
 }
 
 /** A database server of our own: a socket that trusts its user, and TLS with passwords on loopback. */
