@@ -221,6 +221,30 @@ test("what was reserved before midnight and is not charged after it is no credit
   await assert.rejects(call(second, "report.read", { id: "3" }), { code: "day_spend_exhausted" });
 });
 
+test("what a call before a redirect was charged before midnight is no credit for the new day", async () => {
+  bench.posture.ceilings = { ...STANDARD_CEILINGS, daySpendCents: 40 };
+  const nextDayMs = 86_400_000 - (bench.time.clock.wallMs() % 86_400_000);
+  await bench.time.advance(nextDayMs - 5_000);
+  const [first, second] = [await openApproved(100), await openApproved(100)];
+  const arrived = Promise.withResolvers<() => void>();
+  provider.answer((_request, response) =>
+    arrived.resolve(() => response.writeHead(307, { location: "/v1/reports/2" }).end()),
+  );
+  const late = bench.gateway.startCall(caller, first.id, { action: "post.report.read", input: { id: "1" } }).done;
+  const redirect = await arrived.promise;
+  await bench.time.advance(5_000);
+  provider.answer((_request, response) => answerJson(response, 200, {}));
+  assert.equal((await call(second, "report.read", { id: "3" })).outcome, "success");
+  provider.answer((_request, response) => answerJson(response, 400, {}));
+  redirect();
+  assert.equal((await late).cost?.basis, "released");
+  assert.deepEqual(
+    bench.rows("notes", "day_spend").map(({ cents }) => cents),
+    [30],
+  );
+  await assert.rejects(call(second, "report.read", { id: "4" }), { code: "day_spend_exhausted" });
+});
+
 test("what was spent today is found again at a start, and an edited row lets nothing be spent today", () => {
   let wallMs = Date.UTC(2026, 10, 15, 23);
   const store = (row: object) => ({ load: () => [row] }) as unknown as StateStore;

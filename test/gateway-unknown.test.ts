@@ -37,6 +37,7 @@ const PAID = `
     effect: write
     retry: idempotent_write
     max_cost_cents: 40
+    actual_cost: { header: X-Price, unit: cents }
     request: { method: POST, path: /v1/payments, body: application/json }
     input: { name: { in: body, type: string, maxLength: 64 } }
     unknown: { reconcile: token_retry }
@@ -173,6 +174,24 @@ test("a reconciliation that proves absence gives the reserve back", async () => 
   assert.ok(event?.event_type === "budget_settled");
   assert.deepEqual([event.outcome, event.reason, event.settled_spend_cents], ["failed", "reconciled", 0]);
   await untilDone(bench.time, 0, () => isDeepStrictEqual(spentToday(), [0]));
+});
+
+test("a reserve of the day before is given back to no other, whenever its operation began", async () => {
+  const nextDayMs = 86_400_000 - (bench.time.clock.wallMs() % 86_400_000);
+  await bench.time.advance(nextDayMs - 1_000);
+  run = await openApproved();
+  const arrived = Promise.withResolvers<ServerResponse>();
+  post = arrived.resolve;
+  const lost = bench.gateway.startCall(caller, run.id, { action: "acme.order.place", input: another() }).done;
+  const response = await arrived.promise;
+  await bench.time.advance(1_000);
+  post = (response) => answerJson(response, 201, {});
+  assert.equal((await call("order.place", another())).outcome, "success");
+  assert.deepEqual(spentToday(), [40]);
+  drop(response);
+  const operation = operationOf((await settled(lost)).operation_id);
+  await untilDone(bench.time, 2_000, () => operation.state === "failed" && isSpent(run.id));
+  assert.deepEqual(spentToday(), [40], "it is the new day's own");
 });
 
 for (const [whose, seenAs, told] of [
@@ -404,7 +423,15 @@ test("a refusal under the token proves nothing, stops, and keeps the reserve", a
   await bench.gateway.reconcile(caller, operation.id);
   assert.deepEqual([operation.state, operation.problem?.code], ["create_unknown", "operation_needs_person"]);
   assert.deepEqual([...spend(run), operation.held], [40, 0, 40]);
-  assert.deepEqual(storedSpend(run.id), [40, 0]);
+  assert.deepEqual([storedSpend(run.id), spentToday()], [[40, 0], [40]]);
+});
+
+test("a refusal under the token that states a price is charged, and what the first send may have cost stays reserved", async () => {
+  const operation = operationOf((await call("payment.make")).operation_id);
+  post = (response) => response.writeHead(422, { "x-price": "3" }).end();
+  await bench.gateway.reconcile(caller, operation.id);
+  assert.deepEqual([...spend(run), operation.held], [40, 3, 40]);
+  assert.deepEqual([storedSpend(run.id), spentToday()], [[40, 3], [43]]);
 });
 
 test("a repeat that the fleet has no room for is not sent, and leaves the reserve of the first one as it was", async () => {

@@ -17,7 +17,8 @@ import { settleReservation } from "./settle.ts";
 const runId = "run_1" as RunId;
 const limits = { attempts: 3, sideEffects: 1, durationMs: 10_000, spendCents: 100 };
 const start = { wallMs: 1_700_000_000_000, bootMs: 5_000, bootId: "boot-a" };
-const read: ReservationAsk = { sideEffect: false, maximumCents: 0, capMs: 2_000, minimumMs: 10 };
+const day = "2023-11-14";
+const read: ReservationAsk = { sideEffect: false, maximumCents: 0, capMs: 2_000, minimumMs: 10, day };
 
 function reserve(budget: RunBudget, ask: ReservationAsk, now = start): { budget: RunBudget; reservation: Reservation } {
   const decided = decideReservation(budget, ask, now);

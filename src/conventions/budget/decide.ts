@@ -14,6 +14,8 @@ export interface ReservationAsk {
   readonly maximumCents: number;
   /** The operation's own time cap. */
   readonly capMs: number;
+  /** The day that it would count for. */
+  readonly day: string;
   /** What all runs of this day may still spend. */
   readonly dayLeftCents?: number;
   /** Less time than this is not worth starting: the request would outlast the run. */
@@ -26,7 +28,7 @@ export interface Reservation {
   /** Which attempt of the run this is, from 1. */
   readonly attempt: number;
   /** The day that it counts for: what is given back is given to no other. */
-  readonly day?: string;
+  readonly day: string;
 }
 
 export type ReservationDecision =
@@ -52,7 +54,7 @@ export function decideReservation(budget: RunBudget, ask: ReservationAsk, now: N
       sideEffectAttempts: budget.sideEffectAttempts + (ask.sideEffect ? 1 : 0),
       reservedSpendCents: budget.reservedSpendCents + ask.maximumCents,
     },
-    reservation: { maximumCents: ask.maximumCents, sideEffect: ask.sideEffect, attempt },
+    reservation: { maximumCents: ask.maximumCents, sideEffect: ask.sideEffect, attempt, day: ask.day },
     timeoutMs: Math.min(ask.capMs, timeLeftMs(budget, now)),
   };
 }

@@ -9,7 +9,8 @@ import { holdReserve, type Settlement, settleReservation, takeOver } from "./set
 
 const limits: RunLimits = { attempts: 5, sideEffects: 2, durationMs: 61_500, spendCents: 900 };
 const opened = openBudget("run_1" as RunId, limits, { bootId: "boot", bootMs: 0, wallMs: 0 });
-const reservation: Reservation = { maximumCents: 300, sideEffect: true, attempt: 1 };
+const day = "2026-11-18";
+const reservation: Reservation = { maximumCents: 300, sideEffect: true, attempt: 1, day };
 
 test("what a call cost is what the provider said, the ceiling where it did not, nothing where nothing left, and open while nobody knows", () => {
   const rows: readonly (readonly [Settlement | null, Omit<CostRecord, "reserved_cents">])[] = [
@@ -40,8 +41,8 @@ test("whatever a run asks for, each of its ceilings is the narrower one", () => 
 test("one call has one charge: its next send takes over what the one before holds, or was charged", () => {
   const held: RunBudget = { ...opened, reservedSpendCents: 300, settledSpendCents: 500 };
   const both = ({ reservedSpendCents, settledSpendCents }: RunBudget) => [reservedSpendCents, settledSpendCents];
-  assert.deepEqual(both(takeOver(held, { maximumCents: 300 })), [0, 500]);
-  assert.deepEqual(both(takeOver(held, { maximumCents: 300, spent: true })), [300, 200]);
+  assert.deepEqual(both(takeOver(held, { maximumCents: 300, day })), [0, 500]);
+  assert.deepEqual(both(takeOver(held, { maximumCents: 300, day, spent: true })), [300, 200]);
   assert.deepEqual(both(holdReserve(held, 100)), [400, 500]);
   assert.deepEqual(both(settleReservation(held, reservation, { kind: "charged", cents: 20 })), [0, 520]);
   assert.equal(spentCents(held), 800);

@@ -27,6 +27,8 @@ export function settleReservation(budget: RunBudget, reservation: Reservation, s
 /** A reserve that an earlier send of the same call holds, or that was already taken for spent when it was redirected. */
 export interface Carried {
   readonly maximumCents: number;
+  /** The day that it counts for, whenever the next send is made. */
+  readonly day: string;
   readonly spent?: boolean;
 }
 
@@ -42,7 +44,7 @@ export function handBack(budget: RunBudget, carried: Carried): RunBudget {
   return takeOver(budget, { ...carried, maximumCents: -carried.maximumCents });
 }
 
-/** Holds a reserve again that was given back too soon: its outcome is still unknown. */
+/** Holds a reserve on beside what was charged: the outcome of an earlier send is still unknown. */
 export function holdReserve(budget: RunBudget, cents: number): RunBudget {
   return { ...budget, reservedSpendCents: budget.reservedSpendCents + cents };
 }

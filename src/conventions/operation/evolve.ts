@@ -24,6 +24,8 @@ export interface OperationStanding {
   readonly repeats: number;
   /** What the run still reserves for the outcome that nobody knows. */
   readonly held: number;
+  /** The day that counts for; empty where nobody knows it, and no day has it again. */
+  readonly heldOn: string;
   /** Anew when failed work is resumed. */
   readonly resultDeadline: Moment;
   readonly lease: Lease | null;
@@ -62,7 +64,7 @@ export type OperationEvidence =
   | { readonly kind: "trigger"; readonly trigger: OperationTrigger; readonly at: string; readonly actor: string }
   | { readonly kind: "left_unanswered"; readonly attemptId: string }
   | { readonly kind: "sent_again" }
-  | { readonly kind: "reserve"; readonly cents: number }
+  | { readonly kind: "reserve"; readonly cents: number; readonly day: string }
   /** A read told of the job. `beside` the schedule it uses up none of its allowance. */
   | {
       readonly kind: "report_read";
@@ -138,7 +140,7 @@ function changeBy(
     case "sent_again":
       return { repeats: now.repeats + 1 };
     case "reserve":
-      return { held: evidence.cents };
+      return { held: evidence.cents, heldOn: evidence.day };
     case "report_read": {
       const { remoteState, progress, beside } = evidence;
       return { remoteState, progress, checks: now.checks + (beside ? 0 : 1) };

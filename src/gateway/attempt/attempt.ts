@@ -2,7 +2,7 @@ import { documentOf } from "../../conventions/action/pack.ts";
 import type { Reservation } from "../../conventions/budget/decide.ts";
 import { readPrice } from "../../conventions/budget/price.ts";
 import { costRecord } from "../../conventions/budget/record.ts";
-import { type Settlement, settleReservation } from "../../conventions/budget/settle.ts";
+import { holdReserve, type Settlement, settleReservation } from "../../conventions/budget/settle.ts";
 import { classifyObservation, type Verdict } from "../../conventions/outcome/classify.ts";
 import { holdToGraphql } from "../../conventions/outcome/graphql-answer.ts";
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
@@ -66,7 +66,8 @@ async function makeAttempt(core: AttemptNeeds, sending: Sending | CustodySending
     counted?.giveBack();
     throw error;
   });
-  const doubted = claim?.doubt ?? false;
+  // A repeat for an operation is made since nobody knows what came of the first send.
+  const doubted = claim?.doubt ?? sending.claim === "held_by_operation";
   // From the first byte on it may have happened, whatever goes wrong in here.
   if (claim !== null) claim.doubt = true;
   const startedAt = isoTime(core.ports.clock.wallMs());
@@ -76,12 +77,12 @@ async function makeAttempt(core: AttemptNeeds, sending: Sending | CustodySending
   const { verdict, observation, events, rows } = readAnswer(core, sending, attemptId, answer);
   const claimed = claim === null ? [] : settleClaim(core, claim, sending, verdict, doubted);
   const settlement = settlementOf(outbound, verdict, doubted);
-  const more =
-    settlement === null ? 0 : spend(core, run, settleReservation(run.budget, reservation, settlement), reservation.day);
+  const held = verdict.kind === "unknown" || (verdict.kind === "error" && doubted) ? reservation.maximumCents : 0;
+  const more = settlement === null ? 0 : settle(core, run, reservation, settlement, held);
   counted?.settle(more);
   const cost = costRecord(reservation, settlement);
   const state = verdict.kind === "unknown" ? "unknown" : "settled";
-  const attempted = { attemptId, reservation, observation, verdict, cost };
+  const attempted = { attemptId, reservation, held, observation, verdict, cost };
   const { after, fault } = comeAfter(sending, attempted);
   const told = [completionRecord(core, sending, attempted, startedAt), ...events, ...after.events];
   const kept = [...ownRows(core, sending, attemptId, state, reservation), ...claimed, ...rows, ...after.rows];
@@ -170,7 +171,7 @@ async function intend(
     const ticket = requireTicket(core, sending);
     const claimed = claim === null ? [] : [takeClaim(core, claim, sending, attemptId, reservation)];
     // Before the payer's row: that of an operation has the step that begins here.
-    const beside = sending.beside?.(attemptId) ?? NOTHING;
+    const beside = sending.beside?.(attemptId, reservation) ?? NOTHING;
     const own = ownRows(core, sending, attemptId, "sent", reservation);
     const receipt = await core.ledger.intent(
       `${sending.errand}.intent`,
@@ -229,6 +230,17 @@ function isPassing(sending: Sending | CustodySending): boolean {
 
 function maximumOf({ outbound }: Sending | CustodySending): number {
   return outbound.definition.action.maxCostCents ?? 0;
+}
+
+/** What a refusal charged is charged, and what an earlier send may have cost stays reserved beside it. */
+function settle(
+  core: Pick<AttemptNeeds, "daySpend">,
+  run: Sending["run"] | CustodySending["run"],
+  reservation: Reservation,
+  settlement: Settlement,
+  held: number,
+): number {
+  return spend(core, run, holdReserve(settleReservation(run.budget, reservation, settlement), held), reservation.day);
 }
 
 /** What the answer proves, by its status and by what the provider says in it. */

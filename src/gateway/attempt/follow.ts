@@ -53,7 +53,7 @@ export async function follow(core: AttemptNeeds, first: Sending): Promise<Follow
       if (next === null) return { ...attempted, result: resultOf(sending, attempted, "redirect_refused"), firstSentMs };
       sending = forgetLookup(next);
       // It is one call, so that it is charged once.
-      carries = { maximumCents: attempted.reservation.maximumCents, spent: true };
+      carries = { ...attempted.reservation, spent: true };
       followed++;
       tries = 0;
       before = null;

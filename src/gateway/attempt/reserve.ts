@@ -21,17 +21,17 @@ export async function reserve(
   const { carries } = sending;
   if (sending.custody === undefined) run.budget = holdToCeilings(core, run.budget);
   const free = carries === undefined ? run.budget : takeOver(run.budget, carries);
-  const ask = askToday(core, outbound, spentCents(run.budget) - spentCents(free));
+  // What it takes over was counted on the day of the send before it, and is given back to no other.
+  const ask = askToday(core, outbound, spentCents(run.budget) - spentCents(free), carries?.day);
   const decided = decideReservation(free, ask, now(core));
-  // Noted first: at midnight it is rather not given back than to another day.
-  const day = core.daySpend.today();
   // What was refused leaves the reserve of the attempt it would have repeated as it was.
   const cents = spend(
     core,
     run,
     decided.decision === "allow" ? decided.budget : { ...run.budget, stopReason: decided.budget.stopReason },
+    ask.day,
   );
-  if (decided.decision === "allow") return { ...decided, reservation: { ...decided.reservation, day }, cents };
+  if (decided.decision === "allow") return { ...decided, cents };
   const rest = { attempt: run.budget.attemptsUsed, outcome: "denied", reason: decided.decision, elapsedMs: 0 };
   await core.ledger.record(
     "budget.denied",
@@ -114,11 +114,11 @@ export function spend(
   { daySpend }: Pick<AttemptNeeds, "daySpend">,
   run: { budget: RunBudget },
   budget: RunBudget,
-  reservedOn?: string,
+  reservedOn: string,
 ): number {
   const cents = spentCents(budget) - spentCents(run.budget);
   if (cents > 0) daySpend.add(cents);
-  else if (cents < 0) daySpend.giveBack(-cents, reservedOn ?? daySpend.today());
+  else if (cents < 0) daySpend.giveBack(-cents, reservedOn);
   run.budget = budget;
   return cents;
 }

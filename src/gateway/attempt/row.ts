@@ -25,6 +25,7 @@ export function attemptRow(
       side_effect: outbound.sideEffect,
       request_digest: outbound.requestDigest,
       maximum_cents: reservation.maximumCents,
+      reserved_on: reservation.day,
       ...(isPreview(outbound) ? { preview: true } : {}),
       ...(sending.operationId === undefined ? {} : { operation_id: sending.operationId }),
       target: url,

@@ -45,7 +45,7 @@ export interface Shot {
   /** Who gets the answer while it comes, and may go away. */
   readonly stream?: AnswerStream | undefined;
   /** Durable together with the intent, before anything is sent. */
-  readonly beside?: (attemptId: string) => Beside;
+  readonly beside?: (attemptId: string, reservation: Reservation) => Beside;
   /** Takes out of the answer what nothing behind it may see, and keeps what must not be lost, before anything is made of it. */
   readonly take?: (observation: TransportObservation) => Promise<TransportObservation>;
   /** Durable together with the completion. */
@@ -104,6 +104,8 @@ export interface CustodySending extends Shot {
 export interface Attempted {
   readonly attemptId: string;
   readonly reservation: Reservation;
+  /** What of it stays reserved, since nobody knows what this send or one before it comes to. */
+  readonly held: number;
   readonly observation: TransportObservation;
   readonly verdict: Verdict;
   readonly cost: CostRecord;

@@ -1,4 +1,5 @@
 import type { NewEvent } from "../../audit/event.ts";
+import type { Reservation } from "../../conventions/budget/decide.ts";
 import { costRecord } from "../../conventions/budget/record.ts";
 import { readJobReport } from "../../conventions/operation/read-status.ts";
 import type { OperationTrigger } from "../../conventions/operation/state.ts";
@@ -34,15 +35,15 @@ export async function createJob(core: OperationNeeds, sending: Sending): Promise
   learn(operation, { kind: "leased", lease: nextLease(core, null) });
   core.operations.put(operation);
   let intended = false;
-  const beside = (): Beside => {
+  const beside = (_attemptId: string, { maximumCents, day }: Reservation): Beside => {
     // Until its answer is in, what it may cost is reserved for an outcome that nobody knows.
-    learn(operation, { kind: "reserve", cents: askOf(outbound).maximumCents });
+    learn(operation, { kind: "reserve", cents: maximumCents, day });
     const events = intended ? [] : [openedEvent(core, operation)];
     intended = true;
     return { events, rows: [operationRow(core, operation)] };
   };
-  const after = ({ verdict }: Attempted): Beside => {
-    if (verdict.kind !== "unknown") learn(operation, { kind: "reserve", cents: 0 });
+  const after = ({ held, reservation }: Attempted): Beside => {
+    learn(operation, { kind: "reserve", cents: held, day: reservation.day });
     return { events: [], rows: [operationRow(core, operation)] };
   };
   try {
@@ -117,9 +118,8 @@ export async function trackUnknown(
 ): Promise<CallResult> {
   const { outbound, request } = sending;
   const token = tokenOf(request, outbound.definition.pack);
-  const { kind } = followed.verdict;
-  const held = kind === "unknown" || kind === "error" ? followed.reservation.maximumCents : 0;
-  const opened = { ...sending, token, input: intent, party: partyFor(sending), held };
+  const { held, reservation } = followed;
+  const opened = { ...sending, token, input: intent, party: partyFor(sending), held, heldOn: reservation.day };
   const operation = openOperation(core, "write", { ...opened, firstSentMs: followed.firstSentMs });
   learn(operation, { kind: "left_unanswered", attemptId: followed.attemptId });
   const events: NewEvent[] = [openedEvent(core, operation)];
@@ -151,7 +151,9 @@ export async function endUnseen(
   const detail = error instanceof Denied ? error.message : "the gateway failed while it dealt with the answer";
   const observation = { kind: "silent", reason: "internal_fault", detail, elapsedMs: 0 } as const;
   const verdict = { kind: "unknown", reason, observation } as const;
-  const reservation = { maximumCents: askOf(sending.outbound).maximumCents, sideEffect: true, attempt: 0 };
+  const held = askOf(sending.outbound).maximumCents;
+  const day = String(claim.holder?.evidence["reserved_on"] ?? "");
+  const reservation = { maximumCents: held, sideEffect: true, attempt: 0, day };
   const cost = costRecord(reservation, null);
   const result = resultOf(sending, { observation, verdict, cost }, null);
   const { holder } = claim;
@@ -162,7 +164,7 @@ export async function endUnseen(
     return { ...result, operation_id: operationId, reconcile: { method: "POST", path } };
   }
   const firstSentMs = core.ports.clock.bootMs();
-  const followed = { attemptId, reservation, observation, verdict, cost, result, firstSentMs };
+  const followed = { attemptId, reservation, held, observation, verdict, cost, result, firstSentMs };
   return trackUnknown(core, sending, followed, sending.outbound.input).catch(() => result);
 }
 

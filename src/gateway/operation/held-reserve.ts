@@ -19,12 +19,12 @@ import { learn, type Operation } from "./operations.ts";
 export function settleHeld(core: OperationNeeds, operation: Operation): Beside {
   const settlement = settlementOf(operation);
   if (operation.held === 0 || settlement === null) return { events: [], rows: [] };
-  const reservation = { maximumCents: operation.held, sideEffect: true, attempt: 0 };
-  learn(operation, { kind: "reserve", cents: 0 });
+  const reservation = { maximumCents: operation.held, sideEffect: true, attempt: 0, day: operation.heldOn };
+  learn(operation, { kind: "reserve", cents: 0, day: "" });
   const run = core.book.run(operation.purse.id);
   if (run !== undefined) {
     run.budget = settleReservation(run.budget, reservation, settlement);
-    const rows = [runRow(run), ...settleToday(core, operation, reservation, settlement)];
+    const rows = [runRow(run), ...settleToday(core, reservation, settlement)];
     return { events: [settledEvent(core, operation, run.budget, settlement)], rows };
   }
   const row = core.ledger.find("runs", operation.purse.id);
@@ -36,7 +36,7 @@ export function settleHeld(core: OperationNeeds, operation: Operation): Beside {
   // The run of another gateway is its own to write: it may be at work with it right now.
   const own = (row.body["worker"] ?? core.worker) === core.worker;
   const settled: StateRow = { ...row, body: { ...row.body, budget: budgetBody(budget) } };
-  const rows = own ? [settled, ...settleToday(core, operation, reservation, settlement)] : [];
+  const rows = own ? [settled, ...settleToday(core, reservation, settlement)] : [];
   return { events: [settledEvent(core, operation, budget, settlement)], rows };
 }
 
@@ -52,12 +52,11 @@ export function anew({ book, daySpend }: Pick<OperationNeeds, "book" | "daySpend
 /** What is spent was reserved of the day before; what is given back, the day has again as long as it lasts. */
 function settleToday(
   { daySpend }: Pick<OperationNeeds, "daySpend">,
-  { id }: Operation,
-  { maximumCents }: Reservation,
+  { maximumCents, day }: Reservation,
   { kind }: Settlement,
 ): readonly StateRow[] {
   if (kind !== "released") return [];
-  daySpend.release(maximumCents, id);
+  daySpend.giveBack(maximumCents, day);
   return daySpend.rows();
 }
 

@@ -56,6 +56,7 @@ export function readOperation(core: Pick<OperationNeeds, "packs" | "ports">, row
     claim: rest.claim ?? null,
     plan: rest.plan ?? null,
     held: rest.held ?? 0,
+    heldOn: rest.heldOn ?? "",
     // Rows from before there was such a thing have none.
     resumes: rest.resumes ?? [],
     hinted: { ...(rest.hinted ?? { allowed: 0, reads: 0 }), underWay: false },

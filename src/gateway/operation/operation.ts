@@ -48,6 +48,7 @@ export function openOperation(
     /** Boot time of the first send; now where it is still to come. */
     readonly firstSentMs?: number;
     readonly held?: number;
+    readonly heldOn?: string;
     readonly id?: Operation["id"];
   },
 ): Operation {
@@ -83,6 +84,7 @@ export function openOperation(
     firstSent: momentIn(core, (sent.firstSentMs ?? moment.bootMs) - moment.bootMs),
     repeats: 0,
     held: sent.held ?? 0,
+    heldOn: sent.heldOn ?? "",
     attemptId: null,
     authorization: sent.authorization,
     createdAt: isoTime(moment.wallMs),

@@ -85,6 +85,7 @@ export function adoptAttempt(
     input,
     party: String(body["party"] ?? body["caller"] ?? ""),
     held: typeof body["maximum_cents"] === "number" ? body["maximum_cents"] : 0,
+    heldOn: String(body["reserved_on"] ?? ""),
     ...(typeof body["claim"] === "string" ? { claim: { key: body["claim"] } } : {}),
   });
   learn(operation, { kind: "left_unanswered", attemptId: row.id });

@@ -1,6 +1,4 @@
 import type { NewEvent } from "../../audit/event.ts";
-import type { Reservation } from "../../conventions/budget/decide.ts";
-import { holdReserve } from "../../conventions/budget/settle.ts";
 import { readJobReport } from "../../conventions/operation/read-status.ts";
 import { decideReconciliation } from "../../conventions/operation/reconcile.ts";
 import { decideRepeat, type RepeatDecision } from "../../conventions/operation/repeat.ts";
@@ -63,7 +61,6 @@ export async function repeatUnderToken(
   if (standing === null) throw new Denied("operation_needs_person", "its session ended before it could be sent again");
   const { run, session } = standing;
   const actor = operation.callerKey;
-  const carries: Reservation = { maximumCents: operation.held, sideEffect: true, attempt: 0 };
   let settled = false;
   learn(operation, { kind: "sent_again" });
   try {
@@ -78,14 +75,15 @@ export async function repeatUnderToken(
       credential: outbound.credential,
       operationId: operation.id,
       claim: "held_by_operation",
-      carries,
+      carries: { maximumCents: operation.held, day: operation.heldOn },
       beside: (): Beside => {
         const events = step(core, operation, { kind: "reconciliation_started", method: "token_retry" }, actor);
         return { events, rows: [operationRow(core, operation)] };
       },
       after: (attempted): Beside => {
         settled = true;
-        keepHold(operation, run, attempted);
+        // What the repeat proved nothing about is still unknown, and so is its charge: the reserve is held on.
+        learn(operation, { kind: "reserve", cents: attempted.held, day: attempted.reservation.day });
         const events = settleRepeat(core, operation, outbound, attempted, actor);
         const proven = provenRows(attempted);
         return { events, rows: [operationRow(core, operation), ...proven] };
@@ -96,26 +94,6 @@ export async function repeatUnderToken(
     stopCaring(operation, error.code, error.message);
   } finally {
     if (!settled) step(core, operation, { kind: "reconciliation_inconclusive", observation: "not_sent" }, actor);
-  }
-}
-
-/** What the repeat proved nothing about is still unknown, and so is its charge: the reserve is held on. */
-function keepHold(
-  operation: Operation,
-  run: { budget: Parameters<typeof holdReserve>[0] },
-  { verdict, reservation }: Attempted,
-): void {
-  switch (verdict.kind) {
-    case "success":
-    case "accepted":
-    case "redirect":
-      learn(operation, { kind: "reserve", cents: 0 });
-      return;
-    case "error":
-      run.budget = holdReserve(run.budget, operation.held);
-      return;
-    case "unknown":
-      learn(operation, { kind: "reserve", cents: reservation.maximumCents });
   }
 }
 

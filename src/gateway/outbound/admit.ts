@@ -58,7 +58,7 @@ export function requireScope(scope: Scope, outbound: Outbound): void {
   if (decideScope(scope, { ...reach, requestBytes, input }) !== "allow") throw notPermitted();
 }
 
-export function askOf(outbound: Outbound): ReservationAsk {
+export function askOf(outbound: Outbound): Omit<ReservationAsk, "day"> {
   const { action } = outbound.definition;
   const capMs = action.limits.timeoutMs ?? defaults.callTimeoutMs;
   return {
@@ -75,13 +75,17 @@ export function holdToCeilings(core: Pick<OutboundNeeds, "posture">, budget: Run
   return narrowBudget(budget, ceilingsOf(core));
 }
 
-/** With what the day leaves; `freed` is what an earlier send of the same call gives back for it. */
+/**
+ * With what the day leaves; `freed` is what an earlier send of the same call gives back for it. The day is noted before anything is
+ * counted: at midnight a reserve is rather not given back than to another day.
+ */
 export function askToday(
   core: Pick<OutboundNeeds, "daySpend" | "posture">,
   outbound: Outbound,
   freed: number,
+  day = core.daySpend.today(),
 ): ReservationAsk {
-  const ask = askOf(outbound);
+  const ask = { ...askOf(outbound), day };
   if (ask.maximumCents === 0) return ask;
   const dayLeftCents = ceilingsOf(core).daySpendCents - core.daySpend.spentCents() + freed;
   return { ...ask, dayLeftCents };

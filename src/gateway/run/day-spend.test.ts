@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { firstIdAt, type OperationId } from "../../kernel/ids.ts";
 import type { StateStore } from "../ports.ts";
 import { createDaySpend } from "./day-spend.ts";
 
@@ -8,7 +7,6 @@ const DAY_MS = 86_400_000;
 const NOON = Date.parse("2026-11-18T12:00:00.000Z");
 
 const storeOf = (...rows: readonly object[]): StateStore => ({ load: () => rows }) as unknown as StateStore;
-const sentAt = (at: string) => firstIdAt("op", Date.parse(at)) as OperationId;
 const row = (day: unknown, cents: unknown) => ({ id: "day_spend", body: { day, cents } });
 
 test("what a day spent is counted together, never below nothing, and begins anew with the next day alone", () => {
@@ -33,15 +31,17 @@ test("what is not charged after all is given back to the day that it was reserve
   let wallMs = NOON;
   const spend = createDaySpend({ wallMs: () => wallMs });
   spend.add(30);
-  spend.release(10, sentAt("2026-11-18T00:00:00.000Z"));
+  spend.giveBack(10, "2026-11-18");
   assert.equal(spend.spentCents(), 20);
-  spend.release(10, sentAt("2026-11-17T23:59:59.999Z"));
+  spend.giveBack(10, "2026-11-17");
   assert.equal(spend.spentCents(), 20, "that day is over");
-  spend.release(50, sentAt("2026-11-18T23:00:00.000Z"));
+  spend.giveBack(10, "");
+  assert.equal(spend.spentCents(), 20, "nobody knows which day that was");
+  spend.giveBack(50, "2026-11-18");
   assert.equal(spend.spentCents(), 0, "it is no credit");
   wallMs += DAY_MS;
   spend.add(30);
-  spend.release(10, sentAt("2026-11-18T12:00:00.000Z"));
+  spend.giveBack(10, "2026-11-18");
   assert.deepEqual(spend.rows()[0]?.body, { day: "2026-11-19", cents: 30 });
 });
 

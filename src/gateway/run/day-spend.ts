@@ -1,6 +1,5 @@
 import { countToday, type DayCount, usedUp } from "../../conventions/budget/day.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { firstIdAt, type OperationId } from "../../kernel/ids.ts";
 import type { StateRow, StateStore } from "../ports.ts";
 
 const STATE = "day_spend";
@@ -13,8 +12,6 @@ export interface DaySpend {
   add(cents: number): void;
   /** What was reserved on that day is not charged after all: it has it again, if that is this one. */
   giveBack(cents: number, day: string): void;
-  /** The same for what was reserved for this operation. */
-  release(cents: number, id: OperationId): void;
   rows(): readonly StateRow[];
   load(store: StateStore): void;
 }
@@ -26,10 +23,6 @@ export function createDaySpend(clock: Pick<Clock, "wallMs">): DaySpend {
     last = countToday(last, clock.wallMs());
     return last;
   };
-  function giveBack(cents: number, of: string): void {
-    const { day, used } = today();
-    if (of === day) last = { day, used: Math.max(0, used - cents) };
-  }
   return {
     today: () => today().day,
     spentCents: () => today().used,
@@ -37,11 +30,9 @@ export function createDaySpend(clock: Pick<Clock, "wallMs">): DaySpend {
       const { day, used } = today();
       last = { day, used: used + more };
     },
-    giveBack,
-    release(cents, id) {
-      const { day } = today();
-      // Its id says when it was sent, also where a later process took it up.
-      if (id >= firstIdAt("op", Date.parse(day))) giveBack(cents, day);
+    giveBack(cents, of) {
+      const { day, used } = today();
+      if (of === day) last = { day, used: Math.max(0, used - cents) };
     },
     rows() {
       const { day, used } = today();
