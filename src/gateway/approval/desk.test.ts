@@ -310,6 +310,7 @@ test("a question whose time is over gets no more, also before anybody has looked
   setTimeOnly(defaults.approvalWaitMs);
   await assert.rejects(desk.extend(approvalId, 3_600_000), denies("approval_not_pending"));
   assert.equal(desk.find(approvalId)?.expiresBootMs, 1_000 + defaults.approvalWaitMs);
+  await turn();
   assert.deepEqual(types(), ["content_kept", "approval_requested"]);
 });
 

@@ -74,7 +74,6 @@ export function createLedger({ audit, sleep, worker, steps = unwatched, onStop }
   const watchers = new Set<{ readonly table: StateRow["table"]; listener(): void }>();
 
   function tell(rows: readonly StateRow[]): void {
-    if (watchers.size === 0) return;
     for (const { table, listener } of [...watchers]) if (rows.some((row) => row.table === table)) listener();
   }
 
@@ -97,16 +96,8 @@ export function createLedger({ audit, sleep, worker, steps = unwatched, onStop }
     });
   }
 
-  function append(events: readonly NewEvent[], take: RoomLine["append"]): Promise<IntentReceipt> {
+  async function append(events: readonly NewEvent[], take: RoomLine["append"]): Promise<IntentReceipt> {
     const { ahead, together } = splitContents(events);
-    return ahead.length === 0 ? keep(take(together)) : appendBehind(ahead, together, take);
-  }
-
-  async function appendBehind(
-    ahead: readonly (readonly NewEvent[])[],
-    together: readonly NewEvent[],
-    take: RoomLine["append"],
-  ): Promise<IntentReceipt> {
     for (const some of ahead) await keep(take(some));
     return keep(take(together));
   }
@@ -148,13 +139,14 @@ export function createLedger({ audit, sleep, worker, steps = unwatched, onStop }
     },
     async change(step, table, id, change) {
       if (stopped) throw stoppedError();
+      if (store === null) return null;
       steps.before(step);
       const moment = order.begin();
-      const changed =
-        store === null ? null : await keep(store.change(table, id, change)).finally(() => order.end(moment));
-      if (changed !== null && !("tampered" in changed)) order.newest(moment, [changed]);
+      const changed = await keep(store.change(table, id, change)).finally(() => order.end(moment));
+      const kept = changed === null || "tampered" in changed ? [] : [changed];
+      order.newest(moment, kept);
       steps.after(step);
-      if (changed !== null && !("tampered" in changed)) tell([changed]);
+      tell(kept);
       return changed;
     },
     watch(table, listener) {
@@ -174,7 +166,7 @@ export function createLedger({ audit, sleep, worker, steps = unwatched, onStop }
       try {
         if (opening) await commit(moment, kept);
         if (!late && events.length > 0) await append(events, take);
-        if (!opening && kept.length > 0) await commit(moment, kept);
+        if (!opening) await commit(moment, kept);
       } finally {
         order.end(moment);
       }

@@ -82,3 +82,31 @@ test("a log that breaks while something waits for it ends the waiting, for every
   await line.append(event("new"));
   assert.deepEqual(log.has, ["new"]);
 });
+
+test("where the log has room, what ends holds up neither what begins nor what else ends", async () => {
+  const { line, log } = stand();
+  const ends = ["a", "b"].map((id) => line.appendOnceRoom(event(id)));
+  const begins = line.append(event("new"));
+  assert.equal(log.asked, 3, "the log is asked for all of them at once");
+  await Promise.all([...ends, begins]);
+  assert.deepEqual(log.has, ["a", "b", "new"]);
+});
+
+test("only a full log is waited for: whatever else it says of an end is passed on at once", async () => {
+  const { line, log, sleeping } = stand();
+  for (const other of [new Error("the disk is gone"), new Denied("hub_unreachable", "away")]) {
+    log.refuses = other;
+    await assert.rejects(line.appendOnceRoom(event("end")), (error) => error === other);
+  }
+  assert.deepEqual([log.asked, sleeping()], [2, 0], "what failed is not tried again");
+});
+
+test("who is refused because something waits is told that the same may be asked again", async () => {
+  const { line, log } = stand();
+  log.refuses = FULL;
+  void line.appendOnceRoom(event("end"));
+  await turn();
+  const refused = await line.append(event("new")).catch((error: unknown) => error);
+  assert.ok(refused instanceof Denied && refused !== FULL);
+  assert.equal(refused.retryAllowed, true);
+});
