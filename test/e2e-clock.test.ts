@@ -3,18 +3,17 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { bundleProgram } from "./support/bundle.ts";
 import {
   asUser,
   call,
   demoPack,
+  type Gateway,
   Home,
   type Members,
   makeFolder,
   openPlane,
   openRun,
   type Plane,
-  type Started,
   start,
   until,
 } from "./support/home.ts";
@@ -26,13 +25,14 @@ const DAY = 24 * HOUR;
 const compiler =
   spawnSync("cc", ["--version"]).error === undefined ? asUser : { skip: "no C compiler to build an agent with" };
 
-const program = bundleProgram(join(import.meta.dirname, "support", "clock-gateway.ts"));
+/** The gateway goes by a date that is set beside its home. */
+const SET_CLOCK = join(import.meta.dirname, "support", "set-clock.ts");
 
 /** The real gateway under a date that really goes back. */
 describe("a clock that is set back while the gateway runs", compiler, () => {
   let home: Home;
   let provider: TestProvider;
-  let gateway: Started;
+  let gateway: Gateway;
   let agent: Plane;
   let nightly: string;
   let run: string;
@@ -41,13 +41,7 @@ describe("a clock that is set back while the gateway runs", compiler, () => {
   const setClock = (seconds: number): void => writeFileSync(`${home.folder}.clock`, String(seconds));
 
   async function startHere(): Promise<void> {
-    const flags = ["--disable-sigusr1", "--disable-warning=ExperimentalWarning"];
-    gateway = start([process.execPath, ...flags, await program, home.folder], { env: home.environment() });
-    await until("it serves", () => {
-      if (gateway.child.exitCode !== null) assert.fail(gateway.err() + gateway.out());
-      return gateway.out().startsWith("ready ");
-    });
-    await home.must(["unlock", "--first"]);
+    gateway = await home.upWith(SET_CLOCK);
     agent = openPlane(home.agentSocket);
   }
 
