@@ -60,11 +60,16 @@ export function hurriedTime(epochMs: number): { readonly clock: Clock; readonly 
   };
 }
 
+export interface LeapingTime extends ManualTime {
+  during<Result>(work: Promise<Result>): Promise<Result>;
+  stop(): void;
+}
+
 /**
  * The gateway's time leaps to whatever is waited for, but stands still while a request is on its way: however slow the
  * machine is, no deadline passes because of that. It goes on from life to life.
  */
-export function leapingTime(epochMs: number): ManualTime & { during<Result>(work: Promise<Result>): Promise<Result> } {
+export function leapingTime(epochMs: number): LeapingTime {
   let nowMs = (Date.now() - epochMs) * BOOT_SPEED + 1_000;
   let outside = 0;
   let sleepers: { readonly atMs: number; readonly wake: () => void }[] = [];
@@ -76,7 +81,7 @@ export function leapingTime(epochMs: number): ManualTime & { during<Result>(work
     sleepers = sleepers.filter(({ atMs }) => atMs > nowMs);
     for (const { wake } of due) wake();
   };
-  setInterval(tick, TICK_MS);
+  const ticking = setInterval(tick, TICK_MS);
   return {
     clock: { wallMs: hurriedTime(epochMs).clock.wallMs, bootMs: () => nowMs, bootId: () => "boot-1" },
     sleep: {
@@ -96,5 +101,6 @@ export function leapingTime(epochMs: number): ManualTime & { during<Result>(work
       outside++;
       return work.finally(() => outside--);
     },
+    stop: () => clearInterval(ticking),
   };
 }

@@ -10,6 +10,8 @@ let serial = 100;
 export function scriptedCaller(
   options: {
     readonly uid?: number;
+    /** A number of its own, where it has to be the same one for two gateways. */
+    readonly pid?: number;
     readonly binding?: "process" | "connection";
     /** Who started it. */
     readonly parent?: LiveCaller;
@@ -17,7 +19,7 @@ export function scriptedCaller(
     readonly image?: string;
   } = {},
 ): ScriptedCaller {
-  const pid = serial++;
+  const pid = options.pid ?? serial++;
   const uid = options.uid ?? 1000;
   const binding = options.binding ?? "process";
   let state: CallerCheck = { kind: "same" };
