@@ -502,7 +502,10 @@ real("gw activity and gw sessions --hub show what every gateway did, from the hu
 });
 
 real("a gateway that another host's operator takes off the hub stops by itself", async () => {
+  const seen = async () => Number(((await web1.status())["hub"] as Members)["gateways"]);
+  const before = await until("both are seen", async () => (await seen()) > 1 && (await seen()));
   await web1.must(["hub", "leave", "web2"]);
+  assert.equal(await seen(), before - 1, "not one beat later");
   await until("it stops", async () => (await web2.status())["hub"] === null);
   assert.notEqual((await web1.status())["hub"], null);
 });

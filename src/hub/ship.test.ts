@@ -34,7 +34,14 @@ test("a connection that is lost while nothing is to be said is known at once, an
   const troubles: string[] = [];
   const resting = () => new Promise((resolve) => setImmediate(resolve));
   const shipper = startShipper({
-    ...{ folder, log, hubId: "hub_1", gateway: "web1", identity: generateKeyPairSync("ed25519").privateKey },
+    ...{
+      folder,
+      log,
+      hubId: "hub_1",
+      vaultId: "vault_1",
+      gateway: "web1",
+      identity: generateKeyPairSync("ed25519").privateKey,
+    },
     clock: { wallMs: () => 1_700_000_000_000, bootMs: () => 1_000, bootId: () => "boot" },
     sleep: {
       async sleep(_ms, signal) {

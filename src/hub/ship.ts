@@ -20,6 +20,7 @@ export interface ShipperParts {
   readonly folder: string;
   readonly log: { readonly logId: string; head(): Head };
   readonly hubId: string;
+  readonly vaultId: string;
   readonly gateway: string;
   readonly identity: KeyObject;
   readonly clock: Clock;
@@ -38,8 +39,8 @@ export interface ShipperStatus {
   readonly reachableMs: number | null;
   readonly tick: number;
   readonly behind: number;
-  readonly gateways: number;
-  readonly silent: readonly { readonly gateway: string; readonly seconds: number }[];
+  /** Who was on the hub at the last beat, and for how long each had said nothing. */
+  readonly fleet: readonly { readonly gateway: string; readonly ofVault: boolean; readonly seconds: number }[];
   readonly trouble: Denied | null;
 }
 
@@ -68,7 +69,7 @@ const PUT = `with head as (
 )
 select exists (select from head) as moved`;
 
-const FLEET = `select h.gateway, extract(epoch from clock_timestamp() - h.seen_at)::float8 as seconds
+const FLEET = `select h.gateway, position('"vault_id":"' || $1::text || '"' in g.enrolment) > 0 as "ofVault", extract(epoch from clock_timestamp() - h.seen_at)::float8 as seconds
   from ${HUB_SCHEMA}.log_head h join ${HUB_SCHEMA}.gateways g on g.name = h.gateway
  where g.leave is null order by h.gateway limit ${defaults.hubGateways}`;
 
@@ -80,7 +81,7 @@ export function startShipper(parts: ShipperParts): Shipper {
   let at: Reached = NOWHERE;
   let trouble: Denied | null = null;
   let reachableMs: number | null = null;
-  let fleet: ShipperStatus["silent"] = [];
+  let fleet: ShipperStatus["fleet"] = [];
   let rememberedMs = Number.NEGATIVE_INFINITY;
   let finishing = false;
   let stopped = false;
@@ -191,7 +192,7 @@ export function startShipper(parts: ShipperParts): Shipper {
       if (part !== null || nowMs - beatMs >= defaults.hubBeatMs) await put(connection, part);
       trouble = null;
       if (nowMs - beatMs >= defaults.hubBeatMs) {
-        fleet = (await connection.ask<{ gateway: string; seconds: number }>(FLEET)).map((one) => ({ ...one }));
+        fleet = await connection.ask<(typeof fleet)[number]>(FLEET, [parts.vaultId]);
         beatMs = nowMs;
       }
       if (part !== null && part.bytes.length >= defaults.hubPartBytes / 2) continue;
@@ -256,8 +257,7 @@ export function startShipper(parts: ShipperParts): Shipper {
       reachableMs,
       tick: known.tick,
       behind: Math.max(0, log.head().frame + 1 - at.nextFrame),
-      gateways: fleet.length,
-      silent: fleet.filter(({ seconds }) => seconds * 1_000 >= defaults.hubSilentMs),
+      fleet,
       trouble,
     }),
     async finish(withinMs) {

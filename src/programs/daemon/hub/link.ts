@@ -136,7 +136,7 @@ export function createHubLink(parts: LinkParts): HubLink {
     const { vaultId } = state.trust.vault;
     if (attended !== null) attendOn(to, compartment, attended);
     shipper = startShipper({
-      ...{ folder: parts.folder, log: parts.log, clock, sleep, identity, hubId, gateway, connect },
+      ...{ folder: parts.folder, log: parts.log, clock, sleep, identity, hubId, vaultId, gateway, connect },
       knows: () => following?.shown() ?? { vault: 0, policy: 0 },
       remembered: notes.tick(),
       remember: notes.rememberTick,

@@ -2,6 +2,7 @@ import { describeFleetLimit } from "../../../conventions/budget/fleet-limit.ts";
 import type { LimitKeeper } from "../../../hub/limits.ts";
 import type { Shipper } from "../../../hub/ship.ts";
 import type { StateKeeper } from "../../../hub/state/state.ts";
+import { defaults } from "../../../kernel/defaults.ts";
 import type { Denied } from "../../../kernel/failure.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
 import type { HubMembership, HubPolicy } from "../../../vault/policy/policy.ts";
@@ -20,9 +21,13 @@ interface HubParts {
 }
 
 /** How the gateway is with the hub that policy names, as `gw status` has it. */
-export function hubStatus({ hubId, rules }: HubPolicy, parts: HubParts): JsonObject {
+export function hubStatus({ hubId, rules, gateways }: HubPolicy, parts: HubParts): JsonObject {
   const { joined, shipper, keeper, limits, waiting, following, trouble } = parts;
   const now = shipper?.status() ?? null;
+  // One of this vault that signed policy does not name any more has left, whatever the hub said before.
+  const fleet = (now?.fleet ?? []).filter(
+    (one) => !one.ofVault || gateways.some(({ gateway }) => gateway === one.gateway),
+  );
   const kept = keeper?.status() ?? null;
   const wrong = now?.trouble ?? kept?.trouble ?? trouble ?? following?.trouble() ?? null;
   return {
@@ -34,8 +39,10 @@ export function hubStatus({ hubId, rules }: HubPolicy, parts: HubParts): JsonObj
     reachable_ms: now?.reachableMs ?? null,
     tick: now?.tick ?? null,
     behind: now?.behind ?? null,
-    gateways: now?.gateways ?? null,
-    silent: (now?.silent ?? []).map(({ gateway, seconds }) => ({ gateway, seconds: Math.round(seconds) })),
+    gateways: now === null ? null : fleet.length,
+    silent: fleet
+      .filter(({ seconds }) => seconds * 1_000 >= defaults.hubSilentMs)
+      .map(({ gateway, seconds }) => ({ gateway, seconds: Math.round(seconds) })),
     limits: rules.limits.map((limit) => ({
       name: limit.name,
       says: describeFleetLimit(limit),

@@ -33,7 +33,9 @@ export function runHubLeave(name: string | undefined, options: OperatorOptions, 
       } catch (error) {
         if (!(error instanceof Denied)) throw error;
         told = false;
-        io.err(`warning: ${error.code}: ${error.message} The hub was not told, and will call ${gateway} silent.`);
+        io.err(
+          `warning: ${error.code}: ${error.message} The hub was not told: gw status --hub goes on calling ${gateway} silent.`,
+        );
       }
       const left = `${gateway} left ${hubId}. Its log there stays. Drop its login in the database too: it can still read what is sealed for all hosts of this vault.`;
       say(io, options.json, { hub_id: hubId, gateway, told }, left);
