@@ -107,6 +107,47 @@ describe("gw console", able, () => {
     agent.close();
   });
 
+  test("goes on to the next card when one is over and says who decided, and takes nothing from whoever is at work on it", async () => {
+    const asks = async (purpose: string): Promise<string> => askFor(await newAgent(), ["demo.thing.get"], purpose);
+    const stands = (purpose: string) => desk.page.locator(".detail .claim").filter({ hasText: purpose }).waitFor();
+    await go(desk, "#/now");
+    const [first, second, third] = [await asks("the first"), await asks("the second"), await asks("the third")];
+    await go(desk, "#/waiting");
+    await stands("the first");
+    await home.must(["approve", first]);
+    await stands("the second");
+    await says(desk, new RegExp(`${first} is approved by ada`));
+    await clean(desk, "waiting-next");
+
+    // Somebody else is quicker than whoever types why not.
+    await press(desk, /Deny/);
+    const why = desk.page.getByLabel(/Why/);
+    await why.pressSequentially("not on Fri");
+    await home.must(["approve", second]);
+    const dialog = desk.page.getByRole("dialog");
+    await dialog.getByText(/approved by ada/).waitFor();
+    await desk.page.keyboard.type("day");
+    assert.equal(await why.inputValue(), "not on Friday");
+    await stands("the second");
+    await clean(desk, "waiting-over");
+    await dialog.getByRole("button", { name: "Close" }).click();
+    await stands("the third");
+    await says(desk, new RegExp(`${second} is approved by ada`));
+
+    // And quicker than a passphrase: the card after it can be decided.
+    await press(desk, /Approve/);
+    await desk.page.getByRole("dialog", { name: "Is it you?" }).waitFor();
+    const fourth = await asks("the fourth");
+    await home.must(["approve", third]);
+    await desk.page.locator(".ended.approved").waitFor();
+    await prove(desk, home);
+    await stands("the fourth");
+    await press(desk, /Approve/);
+    await prove(desk, home);
+    await says(desk, new RegExp(`${fourth} is approved`));
+    for (const agent of agents.splice(0)) agent.close();
+  });
+
   test("enrols a passkey, approves with it, and what it decided can be checked from the log", async () => {
     authenticator = await addAuthenticator(desk);
     await go(desk, "#/people");

@@ -4,7 +4,7 @@ import { keyOf } from "../card-key.ts";
 import { ask } from "./api.ts";
 import { GrantDialog } from "./grant-dialog.tsx";
 import { useKeys } from "./keys.ts";
-import { isOpen, type Me, type Row } from "./model.ts";
+import { endingOf, isOpen, type Me, type Row } from "./model.ts";
 import { type Conditions, conditionsOf, type Limits, Narrow, narrowedWords } from "./narrow.tsx";
 import { Button, Problem, useSteady } from "./parts.tsx";
 import { answerWith, type PasskeyAsked } from "./passkey.ts";
@@ -27,16 +27,19 @@ type Asking = { readonly kind: "deny" } | { readonly kind: "grant"; readonly lin
 /** Approve, deny, narrow. Nothing here is optimistic: what is shown as decided is what the gateway said. */
 export function Decide({
   row,
+  shownMs,
   me,
   onSaid,
 }: {
   readonly row: Row;
+  /** When the page went to it by itself: as with a change, nothing on it can be clicked for a moment after. */
+  readonly shownMs: number;
   readonly me: Me;
   readonly onSaid: (text: string) => void;
 }) {
   const { approval, changedMs } = row;
   const { card } = approval;
-  const steady = useSteady(changedMs, me.steady_ms);
+  const steady = useSteady(Math.max(changedMs, shownMs), me.steady_ms);
   const [busy, setBusy] = useState<string | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [asking, setAsking] = useState<Asking>(null);
@@ -136,15 +139,11 @@ export function Decide({
         {me.hub ? <code>gw grant list --hub {me.hub_url}</code> : <a href="#/grants">Grants</a>}.
       </p>
     );
-  if (!isOpen(row))
-    return (
-      <>
-        <Ended row={row} />
-        {signed}
-      </>
-    );
   const passkey = card.decide?.passkey === true;
-  return (
+  const ending = endingOf(row);
+  // Of what is being decided here, the answer says how.
+  const over = isOpen(row) || busy !== null ? null : `It is ${ending.word}${ending.more}. Nothing of yours was sent.`;
+  const open = (
     <section class="decide" aria-label="Decide">
       {approval.given.map(({ operator, narrow }) => (
         <p key={operator} class="given">
@@ -214,6 +213,21 @@ export function Decide({
           ; a no needs none.
         </p>
       )}
+    </section>
+  );
+  return (
+    <>
+      {isOpen(row) ? (
+        open
+      ) : (
+        <>
+          <p class={`ended ${ending.word}`} role="status">
+            <b>{ending.word}</b>
+            {ending.more}
+          </p>
+          {signed}
+        </>
+      )}
       <Problem text={problem} />
       {asking?.kind === "deny" && (
         <ReasonDialog
@@ -221,6 +235,7 @@ export function Decide({
           words="Why? The agent is told."
           verb="Deny"
           required={false}
+          over={over}
           onReason={(reason) => void deny(reason)}
           onClose={() => setAsking(null)}
         />
@@ -229,22 +244,12 @@ export function Decide({
         <GrantDialog
           line={asking.line}
           hub={me.hub}
+          over={over}
           onGrant={(line) => void grantAndApprove(line)}
           onClose={() => setAsking(null)}
         />
       )}
       {dialog}
-    </section>
-  );
-}
-
-function Ended({ row: { approval } }: { readonly row: Row }) {
-  const by = approval.decided_by === null ? "" : ` by ${showIdentifier(approval.decided_by)}`;
-  return (
-    <p class={`ended ${approval.state}`} role="status">
-      <b>{approval.state}</b>
-      {by}
-      {approval.reason === null ? "" : `: ${showIdentifier(approval.reason)}`}
-    </p>
+    </>
   );
 }

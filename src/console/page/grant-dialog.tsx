@@ -1,18 +1,20 @@
 import { useState } from "preact/hooks";
-import { Answers, Dialog } from "./parts.tsx";
+import { Answers, Dialog, Over } from "./parts.tsx";
 
 /** The narrowest grant that would have answered the card, to be edited before it is signed. */
 export function GrantDialog(props: {
   readonly line: string;
   /** It is for every gateway of the vault then. */
   readonly hub: boolean;
+  /** How the card has ended meanwhile. */
+  readonly over: string | null;
   readonly onGrant: (line: string) => void;
   readonly onClose: () => void;
 }) {
   const [line, setLine] = useState(props.line);
   const submit = (event: Event): void => {
     event.preventDefault();
-    props.onGrant(line.trim());
+    if (props.over === null) props.onGrant(line.trim());
   };
   return (
     <Dialog title="Approve, and let such calls pass from now on" onClose={props.onClose}>
@@ -34,7 +36,11 @@ export function GrantDialog(props: {
             It is signed for every gateway of the vault. A number after uid: means the user of that number on each host.
           </p>
         )}
-        <Answers verb="Sign the grant and approve" onClose={props.onClose} />
+        {props.over === null ? (
+          <Answers verb="Sign the grant and approve" onClose={props.onClose} />
+        ) : (
+          <Over how={props.over} onClose={props.onClose} />
+        )}
       </form>
     </Dialog>
   );

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ShownApproval } from "./model.ts";
-import { isOpen, START, step } from "./model.ts";
+import { endingOf, isOpen, START, step } from "./model.ts";
 
 function approval(id: string, change: Partial<ShownApproval> = {}): ShownApproval {
   return {
@@ -9,6 +9,7 @@ function approval(id: string, change: Partial<ShownApproval> = {}): ShownApprova
     state: "pending",
     expires_in_ms: 60_000,
     card_digest: `sha256:${id}`,
+    ...{ decided_by: null, reason: null },
     given: [],
     lines: [],
     evidence: [],
@@ -47,6 +48,10 @@ test("a card that waits no longer is shown as ended in its place", () => {
   const first = step(START, { kind: "waiting", approvals: many.slice(0, 3) }, 0);
   const next = step(first, { kind: "waiting", approvals: many.slice(1, 3) }, 5);
   assert.deepEqual(next.rows.map(isOpen), [false, true, true]);
+  const [over] = next.rows;
+  assert.equal(over && endingOf(over).word, "over", "how it ended is not made up");
+  const told = step(next, { kind: "approval", approval: approval("apr_0", { state: "withdrawn" }) }, 9);
+  assert.equal(told.rows[0] && endingOf(told.rows[0]).word, "withdrawn");
 });
 
 test("what ended long ago leaves only when something new comes", () => {

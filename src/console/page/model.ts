@@ -1,5 +1,6 @@
 import type { Card } from "../../conventions/approval/card.ts";
 import type { OperationBoard } from "../../conventions/operation/summary.ts";
+import { showIdentifier } from "../../kernel/display.ts";
 import { keyOf } from "../card-key.ts";
 import type { Connection, News, ShownApproval } from "../live.ts";
 
@@ -29,6 +30,8 @@ export interface Row {
   readonly untilMs: number;
   /** When it last changed: nothing on it can be clicked for a moment after. */
   readonly changedMs: number;
+  /** It waits no longer, and nobody told how it ended. */
+  readonly untold: boolean;
 }
 
 export interface State {
@@ -45,8 +48,15 @@ export const START: State = {
 
 const ENDED_KEPT = 20;
 
-export function isOpen({ approval }: Row): boolean {
-  return approval.state === "pending";
+export function isOpen({ approval, untold }: Row): boolean {
+  return approval.state === "pending" && !untold;
+}
+
+/** How one ended, in a word and in all that is known of it. */
+export function endingOf({ approval: { state, decided_by, reason }, untold }: Row) {
+  if (untold) return { word: "over", more: ": decided elsewhere, expired or taken back. Activity has what came of it" };
+  const by = decided_by === null ? "" : ` by ${showIdentifier(decided_by)}`;
+  return { word: state, more: `${by}${reason === null || reason === "" ? "" : `: ${showIdentifier(reason)}`}` };
 }
 
 export function step(state: State, news: News, nowMs: number): State {
@@ -59,7 +69,10 @@ export function step(state: State, news: News, nowMs: number): State {
       return { ...state, rows: put(state.rows, news.approval, nowMs) };
     case "waiting": {
       const there = new Set(news.approvals.map(keyOf));
-      const known = state.rows.map((row) => (isOpen(row) && !there.has(keyOf(row.approval)) ? gone(row, nowMs) : row));
+      const known = state.rows.map((row) =>
+        // It was decided or withdrawn while nobody told us.
+        isOpen(row) && !there.has(keyOf(row.approval)) ? { ...row, untold: true, changedMs: nowMs } : row,
+      );
       return { ...state, rows: news.approvals.reduce<readonly Row[]>((rows, one) => put(rows, one, nowMs), known) };
     }
   }
@@ -71,18 +84,14 @@ function put(rows: readonly Row[], approval: ShownApproval, nowMs: number): read
   const before = rows[at];
   const same =
     before !== undefined &&
+    !before.untold &&
     before.approval.state === approval.state &&
     before.approval.card_digest === approval.card_digest &&
     before.approval.given.length === approval.given.length;
   if (same) return rows;
-  const row = { approval, untilMs: nowMs + approval.expires_in_ms, changedMs: nowMs };
+  const row = { approval, untilMs: nowMs + approval.expires_in_ms, changedMs: nowMs, untold: false };
   if (before === undefined) return approval.state === "pending" ? trim([...rows, row]) : rows;
   return rows.map((one, index) => (index === at ? row : one));
-}
-
-/** It was decided or withdrawn while nobody told us. */
-function gone(row: Row, nowMs: number): Row {
-  return { ...row, approval: { ...row.approval, state: "withdrawn", reason: "it waits no longer" }, changedMs: nowMs };
 }
 
 /** Old ones that ended go first, and only when there is something new. */

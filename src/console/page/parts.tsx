@@ -113,6 +113,22 @@ export function Answers(props: { readonly verb: string; readonly kind?: "yes" | 
   );
 }
 
+/** In the place of that, where what a dialog is about has ended meanwhile: nothing is sent, and what was typed stays until it is closed. */
+export function Over(props: { readonly how: string; readonly onClose: () => void }) {
+  return (
+    <>
+      <p class="passed" role="alert">
+        {props.how}
+      </p>
+      <div class="buttons">
+        <Button class="plain" onClick={props.onClose}>
+          Close
+        </Button>
+      </div>
+    </>
+  );
+}
+
 export function Problem({ text }: { readonly text: string | null }) {
   return (
     <p class={text === null ? "problem quiet" : "problem"} role="alert">
@@ -133,14 +149,13 @@ export function useNow(everyMs = 1_000): number {
 
 /** False for a moment after `changedMs`: what just appeared is not clicked by accident. */
 export function useSteady(changedMs: number, steadyMs: number): boolean {
-  const [steady, setSteady] = useState(false);
+  const [steadySince, setSteadySince] = useState<number | null>(null);
   useEffect(() => {
-    setSteady(false);
     const leftMs = Math.max(0, changedMs + steadyMs - performance.now());
-    const timer = setTimeout(() => setSteady(true), leftMs);
+    const timer = setTimeout(() => setSteadySince(changedMs), leftMs);
     return () => clearTimeout(timer);
   }, [changedMs, steadyMs]);
-  return steady;
+  return steadySince === changedMs;
 }
 
 export function left(untilMs: number, nowMs: number): string {

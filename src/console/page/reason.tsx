@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { Answers, Dialog } from "./parts.tsx";
+import { Answers, Dialog, Over } from "./parts.tsx";
 
 /** Asks why, before something is signed with the answer. */
 export function ReasonDialog(props: {
@@ -8,13 +8,16 @@ export function ReasonDialog(props: {
   readonly verb: string;
   readonly kind?: "yes" | "no";
   readonly required?: boolean;
+  /** How what it is about has ended meanwhile. */
+  readonly over?: string | null;
   readonly onReason: (reason: string) => void;
   readonly onClose: () => void;
 }) {
   const [reason, setReason] = useState("");
-  const { required = true } = props;
+  const { required = true, over = null } = props;
   const submit = (event: Event): void => {
     event.preventDefault();
+    if (over !== null) return;
     if (reason.trim() !== "" || !required) props.onReason(reason.trim());
   };
   return (
@@ -30,7 +33,11 @@ export function ReasonDialog(props: {
             onInput={({ currentTarget }) => setReason(currentTarget.value)}
           />
         </label>
-        <Answers verb={props.verb} kind={props.kind ?? "no"} onClose={props.onClose} />
+        {over === null ? (
+          <Answers verb={props.verb} kind={props.kind ?? "no"} onClose={props.onClose} />
+        ) : (
+          <Over how={over} onClose={props.onClose} />
+        )}
       </form>
     </Dialog>
   );

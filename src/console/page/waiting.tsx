@@ -4,7 +4,7 @@ import { keyOf } from "../card-key.ts";
 import { CardHead, CardWords, EffectChip, titleOf } from "./card.tsx";
 import { Decide } from "./decide.tsx";
 import { useKeys } from "./keys.ts";
-import { isOpen, type Me, type Row } from "./model.ts";
+import { endingOf, isOpen, type Me, type Row } from "./model.ts";
 import { Chip, Empty, left, useNow } from "./parts.tsx";
 import { Plan } from "./plan.tsx";
 
@@ -20,11 +20,20 @@ export function Waiting({
 }) {
   const [said, setSaid] = useState({ about: "", text: "" });
   const now = useNow();
-  // Whoever chose nothing sees the first card that waits, and goes on seeing it when it is decided.
-  const shown = useRef("");
+  const detail = useRef<HTMLElement>(null);
+  /** The card that stands here; which stood before it, and since when, where the page went on by itself. */
+  const shown = useRef({ key: "", before: "", sinceMs: 0 });
   const named = (id: string): Row | undefined => rows.find((row) => keyOf(row.approval) === id);
-  const current = named(chosen) ?? (chosen === "" ? (named(shown.current) ?? rows.find(isOpen)) : undefined);
-  shown.current = current === undefined ? "" : keyOf(current.approval);
+  const last = named(shown.current.key);
+  const next = rows.slice(last === undefined ? 0 : rows.indexOf(last)).find(isOpen) ?? rows.find(isOpen);
+  // Whoever chose nothing sees the first card that waits; and when it is over the next one, unless they are at work on it.
+  const stays = last !== undefined && (isOpen(last) || next === undefined || isAtWork(detail.current));
+  const current = named(chosen) ?? (chosen === "" ? (stays ? last : next) : undefined);
+  const key = current === undefined ? "" : keyOf(current.approval);
+  if (key !== shown.current.key) {
+    const went = chosen === "" && last !== undefined;
+    shown.current = { key, before: went ? shown.current.key : "", sinceMs: went ? performance.now() : 0 };
+  }
   const move = (by: number): void => {
     const at = current === undefined ? -1 : rows.indexOf(current);
     const next = rows[Math.max(0, Math.min(rows.length - 1, at + by))];
@@ -48,7 +57,7 @@ export function Waiting({
           ))}
         </ul>
       </nav>
-      <article class="detail">
+      <article class="detail" ref={detail}>
         {current === undefined ? (
           <p class="muted">Choose a card.</p>
         ) : (
@@ -56,12 +65,25 @@ export function Waiting({
             <a class="back" href="#/waiting/list">
               All cards
             </a>
+            <p class="passed" role="status">
+              {wordsOf(named(shown.current.before))}
+            </p>
             <p class="clock">{isOpen(current) ? left(current.untilMs, now) : ""}</p>
             <CardHead card={current.approval.card} gateway={current.approval.gateway} />
             <p class="said" role="status">
-              {said.about === keyOf(current.approval) ? said.text : ""}
+              {said.about === key ? said.text : ""}
             </p>
-            <Decide row={current} me={me} onSaid={(text) => setSaid({ about: keyOf(current.approval), text })} />
+            <Decide
+              row={current}
+              shownMs={shown.current.sinceMs}
+              me={me}
+              onSaid={(text) => setSaid({ about: key, text })}
+            />
+            {!isOpen(current) && next !== undefined && (
+              <p>
+                <a href={hashOf(next)}>The next one that waits</a>
+              </p>
+            )}
             {current.approval.card.plan !== undefined && <Plan plan={current.approval.card.plan} />}
             <CardWords approval={current.approval} />
           </>
@@ -69,6 +91,19 @@ export function Waiting({
       </article>
     </div>
   );
+}
+
+/** Something is being typed, or the keyboard is there. */
+function isAtWork(detail: HTMLElement | null): boolean {
+  return detail?.contains(document.activeElement) === true || document.querySelector("dialog[open]") !== null;
+}
+
+/** Of the card that stood there before, and above this one: none of it is about what can be decided now. */
+function wordsOf(before: Row | undefined): string {
+  if (before === undefined) return "";
+  const { word, more } = endingOf(before);
+  const { approval_id, card } = before.approval;
+  return `The card before this one, ${titleOf(card)}: ${showIdentifier(approval_id)} is ${word}${more}.`;
 }
 
 function hashOf({ approval }: Row): string {
@@ -88,7 +123,7 @@ function QueueRow({ row, now, chosen }: { readonly row: Row; readonly now: numbe
         <span class="name">{titleOf(card)}</span>
         {approval.gateway !== undefined && <Chip kind="plain">{showIdentifier(approval.gateway)}</Chip>}
         {card.call !== null && <EffectChip effect={card.call.effect} />}
-        <span class="when">{isOpen(row) ? left(untilMs, now) : approval.state}</span>
+        <span class="when">{isOpen(row) ? left(untilMs, now) : endingOf(row).word}</span>
       </a>
     </li>
   );
