@@ -231,7 +231,7 @@ test("a client that is no longer what it was gets no answer: the helper goes awa
     replies.map((reply) => reply[0]),
     [6, 5],
   );
-  assert.equal(server.state.offence, "peer_changed");
+  assert.equal(server.state.offence, "peer_gone");
   server.close();
 });
 
@@ -256,7 +256,7 @@ test("a client that changes while the signature is being made does not get it", 
     replies.map((reply) => reply[0]),
     [6, 5],
   );
-  assert.equal(server.state.offence, "peer_changed");
+  assert.equal(server.state.offence, "peer_gone");
   server.close();
 });
 

@@ -41,7 +41,9 @@ export type AgentOffence =
   | "other_host_key"
   | "signed_already"
   | "signer_refused"
-  | "peer_changed";
+  | "peer_changed"
+  /** The client, or the helper that started it, ended while it asked: nobody is left to sign for. */
+  | "peer_gone";
 
 export type AgentDecision =
   | { readonly kind: "reply"; readonly state: AgentState; readonly reply: Buffer }

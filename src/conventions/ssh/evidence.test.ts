@@ -117,6 +117,9 @@ const reasons: readonly (readonly [Partial<SshEvidence>, string])[] = [
   [{ ended: { kind: "deadline" } }, "deadline"],
   [{ ended: { kind: "aborted" } }, "aborted"],
   [{ ended: { kind: "helper_lost" } }, "helper_failed"],
+  [{ offence: "peer_gone", bound: true, ended: { kind: "helper_lost" } }, "helper_failed"],
+  [{ offence: "peer_gone", bound: true }, "helper_failed"],
+  [{ bound: true, ended: { kind: "exited", status: null, signal: "SIGKILL" } }, "helper_failed"],
   [{ ended: { kind: "helper_failed", detail: "x" } }, "helper_failed"],
 ];
 for (const [more, reason] of reasons) {

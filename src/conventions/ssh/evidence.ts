@@ -90,7 +90,8 @@ function neverSentOf(evidence: SshEvidence): NeverSent {
 function neverSentReason(evidence: SshEvidence): [NeverSent["reason"], string] {
   const { ended, offence, diagnostics, violation, last } = evidence;
   if (offence === "bind_other_host" || offence === "bind_forged") return ["host_key_mismatch", `our agent: ${offence}`];
-  if (offence !== null) return ["credential_refused", `our agent did not sign: ${offence}`];
+  // Of one that ended while it asked, its end says why.
+  if (offence !== null && offence !== "peer_gone") return ["credential_refused", `our agent did not sign: ${offence}`];
   if (violation !== null) return ["receiver_not_ready", `the host spoke before it was ready: ${violation}`];
   if (last?.kind === "refused") return ["receiver_not_ready", `the receiver refused before it was ready: ${last.code}`];
   switch (ended.kind) {
@@ -109,7 +110,11 @@ function neverSentReason(evidence: SshEvidence): [NeverSent["reason"], string] {
     case "helper_lost":
       return ["helper_failed", "gw-ssh ended without a report before the request left"];
     case "exited":
-      return [clientReason(evidence), `${describeExit(ended)}${quote(diagnostics)}`];
+      return [
+        // A client that was killed here says nothing about the host.
+        ended.signal !== null || offence !== null ? "helper_failed" : clientReason(evidence),
+        `${describeExit(ended)}${quote(diagnostics)}`,
+      ];
   }
 }
 

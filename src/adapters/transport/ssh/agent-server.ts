@@ -67,14 +67,16 @@ export function serveAgent(path: string, expect: AgentExpectation, signer: SshSi
     }
   };
   const answer = async (message: Buffer, client: PeerTrace): Promise<Buffer> => {
-    if (client.recheck() !== null) return refuse("peer_changed");
+    const before = client.recheck();
+    if (before !== null) return refuse(before);
     const decision = decideAgentMessage(expect, state, message);
     state = decision.state;
     if (decision.kind === "reply") return decision.reply;
     const signature = await signOnce(signer, expect, decision.data, decision.flags);
     if (signature === undefined) return refuse("signer_refused");
     // A signature is only worth something to whoever gets it: look once more before it leaves.
-    return client.recheck() === null ? writeSignResponse(signature) : refuse("peer_changed");
+    const after = client.recheck();
+    return after === null ? writeSignResponse(signature) : refuse(after);
   };
   const refuse = (offence: AgentOffence): Buffer => {
     const refused = refuseAgent(state, offence);

@@ -9,8 +9,8 @@ import { inodeOf, openProcess, parseStat, parseTracer, pathIn, readProc } from "
  */
 export interface PeerTrace {
   readonly pid: number;
-  /** Looks again. Null when nothing has changed, else what did. */
-  recheck(): string | null;
+  /** Looks again. Null when nothing has changed. */
+  recheck(): "peer_changed" | "peer_gone" | null;
   close(): void;
 }
 
@@ -22,6 +22,8 @@ export interface ExpectedPeer {
 }
 
 const PROC_BYTES_MAX = 16_384;
+const HELPER_GONE = "the helper is gone";
+const PEER_GONE = "the peer is gone";
 
 /** A text says why the peer is not the one. */
 export function tracePeer(socket: Socket, expected: ExpectedPeer): PeerTrace | string {
@@ -38,26 +40,34 @@ export function tracePeer(socket: Socket, expected: ExpectedPeer): PeerTrace | s
     directory = openProcess(peer.pid);
   } catch {
     closeSync(peer.pidfd);
-    return "the peer is gone";
+    return PEER_GONE;
   }
   const first = imageOf(directory);
-  const recheck = (): string | null => {
-    if (!expected.helperLives()) return "the helper is gone";
+  const findFault = (): string | null => {
+    if (!expected.helperLives()) return HELPER_GONE;
     const now = imageOf(directory);
     if (peer.uid !== process.geteuid?.()) return "the peer is another user's";
-    if (first === undefined || now === undefined) return "the peer cannot be inspected";
-    if (now.parent !== expected.helperPid) return "the peer was not started by the helper";
+    if (first === undefined || now === undefined)
+      return isAlive(peer.pidfd) ? "the peer cannot be inspected" : PEER_GONE;
+    // Whose parent is another one now has lost it, before we were told.
+    if (now.parent !== expected.helperPid)
+      return first.parent === expected.helperPid ? HELPER_GONE : "the peer was not started by the helper";
     if (now.program !== expected.program) return "the peer is not the OpenSSH client";
     if (now.tracer !== 0) return "the peer is traced";
     if (now.identity !== first.identity) return "the peer has changed its image";
     // Last: while the process that connected lives, its number is its own, so all of the above was about it.
-    return isAlive(peer.pidfd) ? null : "the peer is gone";
+    return isAlive(peer.pidfd) ? null : PEER_GONE;
+  };
+  const recheck = () => {
+    const fault = findFault();
+    if (fault === null) return null;
+    return fault === HELPER_GONE || fault === PEER_GONE ? "peer_gone" : "peer_changed";
   };
   const close = (): void => {
     closeSync(peer.pidfd);
     closeSync(directory);
   };
-  const fault = recheck();
+  const fault = findFault();
   if (fault === null) return { pid: peer.pid, recheck, close };
   close();
   return fault;
