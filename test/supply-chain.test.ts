@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { requireSignatures } from "../scripts/package/signatures.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -46,8 +46,14 @@ test("the package has a name that is ours alone, and nothing tells people to ask
   assert.deepEqual(telling, []);
 });
 
-test("a pinned Node that is not the released one is never started", () => {
-  const folder = mkdtempSync(join(tmpdir(), "gw-setup-"));
+function folderFor(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "gw-supply-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+test("a pinned Node that is not the released one is never started", (t) => {
+  const folder = folderFor(t);
   for (const part of ["scripts/setup.mjs", "package.json", "package-lock.json", "bin/node-digests.json"]) {
     cpSync(join(root, part), join(folder, part));
   }
@@ -64,8 +70,8 @@ test("a pinned Node that is not the released one is never started", () => {
   assert.equal(existsSync(join(folder, "started")), false);
 });
 
-test("gw setup-shell puts this very program on the path, once, and takes it back", () => {
-  const home = mkdtempSync(join(tmpdir(), "gw-shell-"));
+test("gw setup-shell puts this very program on the path, once, and takes it back", (t) => {
+  const home = folderFor(t);
   const profile = join(home, ".bashrc");
   writeFileSync(profile, "alias ll='ls -l'");
   const env = { ...process.env, HOME: home, SHELL: "/bin/bash" };
@@ -82,8 +88,8 @@ test("gw setup-shell puts this very program on the path, once, and takes it back
   assert.equal(readFileSync(profile, "utf8"), "alias ll='ls -l'\n");
 });
 
-test("gw setup-shell replaces nobody else's gw", () => {
-  const home = mkdtempSync(join(tmpdir(), "gw-shell-"));
+test("gw setup-shell replaces nobody else's gw", (t) => {
+  const home = folderFor(t);
   mkdirSync(join(home, ".local/bin"), { recursive: true });
   writeFileSync(join(home, ".local/bin/gw"), "theirs");
   const done = spawnSync(gw, ["setup-shell"], {
@@ -95,8 +101,8 @@ test("gw setup-shell replaces nobody else's gw", () => {
   assert.equal(readFileSync(join(home, ".local/bin/gw"), "utf8"), "theirs");
 });
 
-test("a package is made only of what the registry signed, where one answers; where none does that is said, and a release is refused", () => {
-  const folder = mkdtempSync(join(tmpdir(), "gw-signed-"));
+test("a package is made only of what the registry signed, where one answers; where none does that is said, and a release is refused", (t) => {
+  const folder = folderFor(t);
   const path = process.env["PATH"];
   process.env["PATH"] = `${folder}:${path}`;
   const check = (npm: string, how: string): string => {
@@ -114,6 +120,5 @@ test("a package is made only of what the registry signed, where one answers; whe
     assert.throws(() => check(silent, "required"), /nothing was made/);
   } finally {
     process.env["PATH"] = path;
-    rmSync(folder, { recursive: true, force: true });
   }
 });
