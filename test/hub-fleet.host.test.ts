@@ -396,9 +396,9 @@ real("a locked gateway that shows older files or an older log than the operator 
   const others = NAMES.filter((one) => one !== "web3").flatMap((one) => ["--despite", one]);
   await desk.must(["unlock", "web3", ...others, ...hub()]);
   await running.get("web3")?.end("SIGTERM");
-  running.set("web3", await homeOf("web3").up(["--locked"]));
-  // With the newest files it waits like any other.
+  // With the newest files it waits like any other. They are there before it starts: one that finds half a file asks no more until it is whole.
   homeOf("web3").carryFrom(homeOf("web1"));
+  running.set("web3", await homeOf("web3").up(["--locked"]));
   await waits("web3", "waits");
   await desk.must(["unlock", "web3", ...hub()]);
   assert.equal(await attestedHere("web3"), true);
