@@ -290,11 +290,14 @@ test("what turned out to have happened while the person thought is not sent agai
 test("a signed word of a person settles what nothing else can tell, is in the log as signed, and frees the call", async () => {
   const { operation_id } = await order();
   const said = settlement(operation_id, false);
+  const stored = bench.rows("operations", "create_unknown");
+  await bench.time.advance(1_000);
   await assert.rejects(bench.gateway.settle({ ...said, signature: "AAAA" }), denies("signature_invalid"));
   await assert.rejects(
     bench.gateway.settle(settlement(operation_id, false, { request_fingerprint: "sha256:00" })),
     denies("card_mismatch"),
   );
+  assert.deepEqual(bench.rows("operations", "create_unknown"), stored, "not even a lease is taken for it");
   assert.equal(operationOf(operation_id).problem?.code, "operation_not_reconcilable");
   const [after, again] = await Promise.allSettled([bench.gateway.settle(said), bench.gateway.settle(said)]);
   assert.ok(after.status === "fulfilled" && again.status === "rejected" && denies("operation_settled")(again.reason));
@@ -303,6 +306,10 @@ test("a signed word of a person settles what nothing else can tell, is in the lo
   assert.ok(event?.event_type === "operation_settled");
   assert.deepEqual([event.happened, event.operator, event.signature], [false, "ada", said.signature]);
   assert.deepEqual(JSON.parse(event.statement), said.statement);
+  assert.ok(
+    bench.eventsOf("budget_settled").every(({ reason }) => reason !== "reconciled"),
+    "nothing was held for it",
+  );
   await assert.rejects(bench.gateway.settle(said), denies("operation_settled"));
   post = (_request, response) => answerJson(response, 200, { ok: true });
   assert.equal((await order()).outcome, "success");

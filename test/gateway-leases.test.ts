@@ -180,9 +180,10 @@ test("whoever does not hold the lease cannot cancel or settle, and what it knows
   await untilDone(time, 5_000, () => slow.reached);
   const refused = first.gateway.startCancel(caller, mine.id, "not needed").done;
   await assert.rejects(refused, denies("operation_taken_over"));
+  const before = mine.state;
   const said = first.settlement(mine.id, true, { although: "seen on its page" });
   await assert.rejects(first.gateway.settle(said), denies("operation_taken_over"));
-  assert.equal(mine.cancel, null);
+  assert.deepEqual([mine.state, mine.cancel], [before, null]);
   assert.equal(first.sent.filter((line) => line.startsWith("DELETE")).length, 0);
   slow.open();
   await time.advance(100);
@@ -294,6 +295,18 @@ test("what another gateway says it had under way moves nothing of this host's ow
   await untilDone(time, 1_000, () => theirs.state !== state || theirs.problem !== null);
   assert.equal(bench.sent.filter((line) => line.startsWith("POST")).length, before.sent);
   assert.deepEqual(run.budget.settledSpendCents, before.budget.settledSpendCents);
+});
+
+test("what another gateway took over is ended on this host by a person's word alone, and stays the other's", async () => {
+  const bench = await start("first");
+  const mine = await create(bench, await openRun(bench));
+  await untilDone(time, 1_000, () => mine.checks > 0);
+  const { fleet, operations } = bench.gateway;
+  await fleet.release("web2", []);
+  const { lease, nextPoll, problem } = operations.get(mine.id);
+  assert.deepEqual([nextPoll, problem], [null, null], "nothing is looked at here any more");
+  const ended = await bench.gateway.settle(bench.settlement(mine.id, true));
+  assert.deepEqual([ended.state, ended.lease], ["succeeded", lease]);
 });
 
 test("how it ended is believed of whoever has it, and of nobody else", async () => {

@@ -15,6 +15,7 @@ pack: ops
 actions:
   worker.restart:
     effect: write
+    max_cost_cents: 40
     ssh: { host: host.example, port: 22, user: ops, host_key: "${HOST_KEY}", credential: ops-key, action: restart_worker }
     input: { worker: { type: string, enum: [web, mail] } }
 `;
@@ -58,9 +59,7 @@ afterEach(() => bench.close());
 /** A restart whose end nobody saw, and that the host was asked about once. */
 async function restarted(said: Status): Promise<Operation> {
   status = said;
-  const run = await bench.openRun(caller, ["ops.worker.restart"]);
-  await bench.approve();
-  await run.admission?.session;
+  const run = await bench.openApproved(caller, ["ops.worker.restart"], { spendCents: 40 });
   const request = { action: "ops.worker.restart", input: { worker: "web" } };
   const { outcome, operation_id } = await bench.gateway.startCall(caller, run.id, request).done;
   assert.equal(outcome, "unknown");
@@ -143,4 +142,7 @@ test("a host that says first that it runs is asked again, and what it says then 
     found().map(([type]) => type),
     ["reconciliation_inconclusive", "reconciled_success"],
   );
+  await untilDone(bench.time, 0, () => bench.eventsOf("budget_settled").length > 0);
+  const { channel, operation_id, settled_spend_cents } = bench.eventsOf("budget_settled").at(-1) ?? assert.fail();
+  assert.deepEqual([channel, operation_id, settled_spend_cents], ["ssh", operation.id, 40]);
 });

@@ -20,7 +20,7 @@ import { answerJson, consequentialPack } from "./support/consequential.ts";
 import { type Bench, type BenchOptions, denies, startBench } from "./support/gateway.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
-/** Writes that cost: one is found again by its own name, one by its state, one by a repeat under its token. */
+/** Writes that cost: one is found again by its own name, one by a repeat under its token, one by nothing. */
 const PAID = `
   order.place:
     effect: write
@@ -41,6 +41,12 @@ const PAID = `
     request: { method: POST, path: /v1/payments, body: application/json }
     input: { name: { in: body, type: string, maxLength: 64 } }
     unknown: { reconcile: token_retry }
+  gift.send:
+    effect: write
+    retry: non_idempotent_write
+    max_cost_cents: 40
+    request: { method: POST, path: /v1/gifts, body: application/json }
+    input: { name: { in: body, type: string, maxLength: 64 } }
   render.start:
     effect: create
     retry: idempotent_write
@@ -50,7 +56,7 @@ const PAID = `
     job: { id: job_id, status: report.status, succeeded: [succeeded], failed: [failed] }
     unknown: { reconcile: token_retry }
 `;
-const ACTIONS = ["acme.order.place", "acme.payment.make", "acme.render.start", "acme.thing.get"];
+const ACTIONS = ["acme.order.place", "acme.payment.make", "acme.gift.send", "acme.render.start", "acme.thing.get"];
 
 type Answer = (response: ServerResponse) => unknown;
 const drop: Answer = (response) => void response.destroy();
@@ -192,6 +198,27 @@ test("a reserve of the day before is given back to no other, whenever its operat
   const operation = operationOf((await settled(lost)).operation_id);
   await untilDone(bench.time, 2_000, () => operation.state === "failed" && isSpent(run.id));
   assert.deepEqual(spentToday(), [40], "it is the new day's own");
+});
+
+test("what a person says of an unknown outcome spends its reserve or gives it back, also after a restart", async () => {
+  const lost = async () => String((await call("gift.send", another())).operation_id);
+  const [gone, made] = [await lost(), await lost()];
+  assert.deepEqual([spend(run), spentToday()], [[80, 0], [80]]);
+  const said = (id: string, happened: boolean) => bench.gateway.settle(bench.settlement(id, happened));
+  await said(gone, false);
+  assert.deepEqual([spend(run), storedSpend(run.id), spentToday()], [[40, 0], [40, 0], [40]]);
+  await said(made, true);
+  assert.deepEqual([spend(run), storedSpend(run.id), spentToday()], [[0, 40], [0, 40], [40]]);
+  const event = bench.events().at(-1);
+  assert.ok(event?.event_type === "budget_settled");
+  assert.deepEqual([event.operation_id, event.outcome, event.settled_spend_cents], [made, "succeeded", 40]);
+  const later = await lost();
+  assert.deepEqual([storedSpend(run.id), spentToday()], [[40, 40], [80]]);
+  const { time } = bench;
+  await bench.abandon();
+  await startGateway(time);
+  await said(later, false);
+  assert.deepEqual([storedSpend(run.id), spentToday()], [[0, 40], [40]]);
 });
 
 for (const [whose, seenAs, told] of [

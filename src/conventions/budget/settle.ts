@@ -12,7 +12,11 @@ export type Settlement =
   | { readonly kind: "assumed" };
 
 /** Turns a reserve into spend. The attempt itself is never given back: failed connections are external activity too. */
-export function settleReservation(budget: RunBudget, reservation: Reservation, settlement: Settlement): RunBudget {
+export function settleReservation(
+  budget: RunBudget,
+  reservation: Pick<Reservation, "maximumCents">,
+  settlement: Settlement,
+): RunBudget {
   const cents = centsOf(reservation, settlement);
   const overage = cents > reservation.maximumCents;
   return {
@@ -49,7 +53,7 @@ export function holdReserve(budget: RunBudget, cents: number): RunBudget {
   return { ...budget, reservedSpendCents: budget.reservedSpendCents + cents };
 }
 
-export function centsOf(reservation: Reservation, settlement: Settlement): number {
+export function centsOf(reservation: Pick<Reservation, "maximumCents">, settlement: Settlement): number {
   switch (settlement.kind) {
     case "released":
       return 0;

@@ -13,9 +13,7 @@ export async function concludeEffect(
   followed: Followed,
   intent: JsonObject,
 ): Promise<CallResult> {
-  const { result, verdict } = followed;
+  const { result } = followed;
   if (result.outcome === "unknown") return trackUnknown(core, sending, followed, intent);
-  if (verdict.kind !== "success") return result;
-  const confirmed = await confirmSuccess(core, sending, followed, intent);
-  return confirmed ? { ...result, confirmed } : result;
+  return { ...result, confirmed: await confirmSuccess(core, sending, followed, intent) };
 }

@@ -2,7 +2,6 @@ import type { NewEvent } from "../../audit/event.ts";
 import type { RunBudget } from "../../conventions/budget/budget.ts";
 import type { Reservation } from "../../conventions/budget/decide.ts";
 import { type Settlement, settleReservation } from "../../conventions/budget/settle.ts";
-import type { RunId } from "../../kernel/ids.ts";
 import type { Beside } from "../attempt/sending.ts";
 import { reachOf } from "../outbound/outbound.ts";
 import type { StateRow } from "../ports.ts";
@@ -19,7 +18,7 @@ import { learn, type Operation } from "./operations.ts";
 export function settleHeld(core: OperationNeeds, operation: Operation): Beside {
   const settlement = settlementOf(operation);
   if (operation.held === 0 || settlement === null) return { events: [], rows: [] };
-  const reservation = { maximumCents: operation.held, sideEffect: true, attempt: 0, day: operation.heldOn };
+  const reservation = { maximumCents: operation.held, day: operation.heldOn };
   learn(operation, { kind: "reserve", cents: 0, day: "" });
   const run = core.book.run(operation.purse.id);
   if (run !== undefined) {
@@ -40,19 +39,10 @@ export function settleHeld(core: OperationNeeds, operation: Operation): Beside {
   return { events: [settledEvent(core, operation, budget, settlement)], rows };
 }
 
-/** The same rows as they are now: what waited for the log must not undo what was kept meanwhile. */
-export function anew({ book, daySpend }: Pick<OperationNeeds, "book" | "daySpend">, rows: Beside["rows"]): StateRow[] {
-  return rows.flatMap((row) => {
-    if (row.table === "notes") return daySpend.rows();
-    const run = row.table === "runs" ? book.run(row.id as RunId) : undefined;
-    return [run === undefined ? row : runRow(run)];
-  });
-}
-
 /** What is spent was reserved of the day before; what is given back, the day has again as long as it lasts. */
 function settleToday(
   { daySpend }: Pick<OperationNeeds, "daySpend">,
-  { maximumCents, day }: Reservation,
+  { maximumCents, day }: Pick<Reservation, "maximumCents" | "day">,
   { kind }: Settlement,
 ): readonly StateRow[] {
   if (kind !== "released") return [];

@@ -1,7 +1,7 @@
 import { type SettlementStatement, statementBytes, type Verified } from "../../conventions/approval/decision.ts";
 import { isSettled } from "../../conventions/operation/state.ts";
 import { Denied } from "../../kernel/failure.ts";
-import { anew, settleHeld } from "./held-reserve.ts";
+import { settleHeld } from "./held-reserve.ts";
 import { isTakenAway, requireLease } from "./lease.ts";
 import type { OperationNeeds } from "./needs.ts";
 import { linksOf, step } from "./operation.ts";
@@ -40,7 +40,7 @@ export async function settleByPerson(
   await core.ledger.record(
     "operation.settled",
     [{ ...core.envelope("operation_settled"), ...linksOf(operation), ...said }, ...moved, ...held.events],
-    () => [operationRow(core, operation), ...anew(core, held.rows)],
+    [operationRow(core, operation), ...held.rows],
   );
   // What the gateway wanted to read for it is not worth a person's answer any more.
   const { asking } = operation;
