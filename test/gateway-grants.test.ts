@@ -186,16 +186,20 @@ test("a wrapped command acts by its digest below the wrapper; the wrapper and ot
     });
   const run = await open(caller);
   const input = { owner: "acme", id: "1" };
-  const call = async (who: ScriptedCaller) =>
-    bench.gateway.startCall(who, run.id, { action: "acme.thing.get", input }).done;
+  const call = async (who: ScriptedCaller, { id } = run) =>
+    bench.gateway.startCall(who, id, { action: "acme.thing.get", input }).done;
   assert.equal((await call(scriptedCaller({ parent: caller, image: "cd" }))).outcome, "success");
   assert.equal(bench.gateway.desk.list().length, 0);
   await assert.rejects(call(caller), denies("grant_ended"));
+  const alike = scriptedCaller({ image: "cd" });
+  await assert.rejects(call(alike, await open(alike)), denies("grant_ended"), "nor a wrapper of the same image");
   const other = call(scriptedCaller({ parent: caller, image: "ef" }));
   assert.equal((await bench.waiting()).mode, "join", "a person is asked about another image");
   await bench.deny("no");
   await assert.rejects(other, denies("approval_denied"));
   await assert.rejects(call(scriptedCaller({ image: "cd" })), denies("not_found"), "not below the wrapper");
+  await bench.openRun(scriptedCaller({ image: "cd" }), ["acme.thing.get"]);
+  assert.equal((await bench.waiting()).mode, "session", "no wrapper opens this run");
   assert.equal(provider.received.length, 1);
 });
 

@@ -17,7 +17,7 @@ export interface CallerFacts {
   /** Whether its user is neither the gateway's nor an operator's. */
   readonly ownUser: boolean;
   /** Whether `gw run` or the like opens a run for what it starts, or this is such a program, below a wrapper that lives. */
-  readonly wrapping?: "wrapper" | "wrapped";
+  readonly wrapping?: "wrapper" | "wrapped" | undefined;
 }
 
 /** What is known of the time: the clock now, the latest date that was seen (an end that came stays), the last day it was used. */

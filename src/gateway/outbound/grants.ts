@@ -93,7 +93,7 @@ export function coverNow(
   { evidence, uid }: LiveCaller,
   wrapping: "wrapper" | "wrapped" | undefined,
 ): Cover {
-  const caller = { evidence, ownUser: core.isAgentUser(uid), ...(wrapping === undefined ? {} : { wrapping }) };
+  const caller = { evidence, ownUser: core.isAgentUser(uid), wrapping };
   const lastUsedDay = core.dayCounts.lastDay(`grant ${grant.name}`);
   return coverCaller(grant, caller, {
     ...{ wallMs: core.ports.clock.wallMs(), latestMs: core.latestWallMs(), lastUsedDay },

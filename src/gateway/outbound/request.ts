@@ -63,10 +63,8 @@ export function makeToken({ ports: { random } }: Pick<OutboundNeeds, "ports">, {
 /** The token that goes with a request, where its provider takes one. */
 export function tokenOf(send: Send, { provider }: Pack): string | null {
   switch (send.kind) {
-    case "http": {
-      const header = provider?.idempotency?.header.toLowerCase();
-      return header === undefined ? null : (send.headers[header] ?? null);
-    }
+    case "http":
+      return send.headers[provider?.idempotency?.header.toLowerCase() ?? ""] ?? null;
     case "ssh":
       return null;
   }
