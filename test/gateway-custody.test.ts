@@ -10,7 +10,7 @@ import type { OperationId } from "../src/kernel/ids.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { type ManualTime, untilDone } from "./support/clock.ts";
 import { answerJson, consequentialPack } from "./support/consequential.ts";
-import { type Bench, denies, startBench } from "./support/gateway.ts";
+import { type Bench, type BenchOptions, denies, startBench } from "./support/gateway.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
 let accounts = 0;
@@ -45,8 +45,9 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function startGateway(time?: ManualTime): Promise<void> {
+async function startGateway(time?: ManualTime, options: Partial<BenchOptions> = {}): Promise<void> {
   bench = await startBench(consequentialPack(provider.origin), {
+    ...options,
     folder,
     ...(time === undefined ? {} : { time }),
     credentials: [["acme-token", { eachUse: true, disabled: false, origin: provider.origin }]],
@@ -183,6 +184,36 @@ test("a person who reads it otherwise takes the question back", async () => {
   await bench.gateway.operations.reconcile(operation.id, "ada");
   assert.equal(bench.gateway.desk.find(card.approvalId)?.state, "withdrawn");
   assert.deepEqual([operation.asking, operation.problem, operation.checks], [null, null, 1]);
+});
+
+test("a card that is approved while a person's own read begins is read for after that one, not beside it", async () => {
+  await bench.close();
+  let wait: Promise<void> | undefined;
+  let taking = 0;
+  await startGateway(undefined, {
+    wrapStore: (store) => ({
+      ...store,
+      async change(...change) {
+        taking++;
+        await wait;
+        return store.change(...change);
+      },
+    }),
+  });
+  const operation = await leftBehind();
+  const card = await asked(operation);
+  const gate = Promise.withResolvers<void>();
+  wait = gate.promise;
+  taking = 0;
+  const reading = bench.gateway.operations.reconcile(operation.id, "ada");
+  await settle(() => taking > 0);
+  await decide(card, "approve");
+  await settle(() => operation.asking === null);
+  assert.equal(taking, 1, "the lease is taken once");
+  gate.resolve();
+  await reading;
+  await settle(() => operation.checks === 2);
+  assert.equal(reads().length, 2);
 });
 
 test("a person who says how it ended says why not to wait for the answer, and takes the question back", async () => {

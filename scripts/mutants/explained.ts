@@ -180,6 +180,18 @@ export const explained: readonly Explained[] = [
     why: "who answered is known exactly where there is an answer; the compiler wants both",
   },
   {
+    file: "src/gateway/operation/due-loop.ts",
+    code: "let minute = { startMs: Number.NEGATIVE_INFINITY, count: 0 };",
+    says: "0 → 1",
+    why: "the first look begins a minute of its own",
+  },
+  {
+    file: "src/gateway/outbound/outbound.ts",
+    code: "return key === undefined ? hostKey : sshFingerprint(key.blob);",
+    says: "key === undefined → false",
+    why: "a pack whose host key does not read is refused as it is read; the compiler wants the case",
+  },
+  {
     file: "src/gateway/record/ledger.ts",
     code: "order.end(moment);",
     says: "order.end(moment); → ;",

@@ -5,7 +5,7 @@ import { Denied } from "../../kernel/failure.ts";
 import type { Authorization } from "../approval/authorize.ts";
 import { createReadAsks, type ReadAsks } from "./ask-read.ts";
 import { createHints } from "./callback-hints.ts";
-import { createDueQueue } from "./due-queue.ts";
+import { createDueLoop } from "./due-loop.ts";
 import { takeLease, yieldTo } from "./lease.ts";
 import type { OperationNeeds } from "./needs.ts";
 import { step } from "./operation.ts";
@@ -31,26 +31,23 @@ export interface Observer {
 }
 
 export function createObserver(core: OperationNeeds): Observer {
-  const { clock, sleep } = core.ports;
-  const queue = createDueQueue<Operation>();
-  const busy = new Map<Operation, Promise<void>>();
+  const { clock } = core.ports;
   const passed = new WeakMap<Operation, number>();
-  let on = false;
-  let looping = false;
-  let wake = new AbortController();
-  let window = { startMs: 0, count: 0 };
   const hints = createHints(core);
-  const asks = createReadAsks(core, (operation, authorization) => begin(operation, authorization));
+  const asks = createReadAsks(core, observeNow);
+  // A gateway-wide cap: whatever is due, no more than so many reads a minute.
+  const loop = createDueLoop<Operation>(
+    core.ports,
+    { dueOf, begin: (operation) => void begin(operation, null), ended: schedule },
+    { atOnce: defaults.operationPollsAtOnce, perMinute: defaults.operationPollsPerMinute },
+  );
+
+  const isBusy = (operation: Operation): boolean => loop.underWay(operation) !== undefined;
 
   function schedule(operation: Operation): void {
     // Its job may have been named just now, after a callback about it.
-    if (core.cameEarly(operation)) hints.take(operation, busy.has(operation));
-    const dueMs = dueOf(operation);
-    if (dueMs === null) return;
-    queue.add(dueMs, operation);
-    if (!on) return;
-    if (looping) wake.abort();
-    else void loop();
+    if (core.cameEarly(operation)) hints.take(operation, isBusy(operation));
+    loop.schedule(operation);
   }
 
   function dueOf(operation: Operation): number | null {
@@ -70,38 +67,6 @@ export function createObserver(core: OperationNeeds): Observer {
     return resultDeadline.bootMs;
   }
 
-  /** A gateway-wide cap: whatever is due, no more than so many reads a minute. */
-  function mayRead(nowMs: number): boolean {
-    if (nowMs - window.startMs >= 60_000) window = { startMs: nowMs, count: 0 };
-    return window.count < defaults.operationPollsPerMinute;
-  }
-
-  async function loop(): Promise<void> {
-    looping = true;
-    while (on) {
-      const nowMs = clock.bootMs();
-      const next = queue.next();
-      if (next === null) break;
-      if (busy.size >= defaults.operationPollsAtOnce) {
-        await Promise.race(busy.values());
-        continue;
-      }
-      if (next > nowMs || !mayRead(nowMs)) {
-        wake = new AbortController();
-        await sleep.sleep(Math.min(Math.max(1, next - nowMs), defaults.expiryLookMs), wake.signal);
-        continue;
-      }
-      const operation = queue.take();
-      // It may have been moved on, settled or begun meanwhile: then this entry is an old one.
-      if (operation === undefined || busy.has(operation)) continue;
-      const dueMs = dueOf(operation);
-      if (dueMs === null || dueMs > nowMs) continue;
-      window.count++;
-      void begin(operation, null);
-    }
-    looping = false;
-  }
-
   /** `now` whatever the schedule says. */
   function begin(operation: Operation, asked: Authorization | null, now = false): Promise<void> {
     const { resultDeadline } = operation;
@@ -114,18 +79,13 @@ export function createObserver(core: OperationNeeds): Observer {
         stopCaring(operation, "internal_fault", error instanceof Error ? error.message : "unforeseen");
         return core.ledger.record("operation.stopped", [], [operationRow(core, operation)]).catch(() => undefined);
       })
-      .finally(() => {
-        hints.end(operation);
-        busy.delete(operation);
-        schedule(operation);
-      });
-    busy.set(operation, work);
-    return work;
+      .finally(() => hints.end(operation));
+    return loop.hold(operation, work);
   }
 
   /** A read that is under way is not the one that a person asked for: theirs is made after it, unless that was the end. */
   async function observeNow(operation: Operation, asked: Authorization | null = null): Promise<void> {
-    const underWay = busy.get(operation);
+    const underWay = loop.underWay(operation);
     if (underWay === undefined) return begin(operation, asked, true);
     await underWay;
     if (asked !== null && !isSettled(operation.state)) await observeNow(operation, asked);
@@ -134,20 +94,14 @@ export function createObserver(core: OperationNeeds): Observer {
   return {
     schedule,
     hint(operation) {
-      const hint = hints.take(operation, busy.has(operation));
+      const hint = hints.take(operation, isBusy(operation));
       if (hint.kind === "read_scheduled") schedule(operation);
       return hint;
     },
     observeNow,
-    start() {
-      on = true;
-      if (!looping) void loop();
-    },
+    start: loop.start,
     async stop() {
-      on = false;
-      wake.abort();
-      await Promise.allSettled(busy.values());
-      queue.clear();
+      await loop.stop();
       hints.clear();
     },
   };
