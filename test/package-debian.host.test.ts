@@ -27,7 +27,6 @@ describe("the Debian package on a machine", obstacle === undefined ? {} : { skip
   });
   after(async () => {
     await provider?.close();
-    ident?.kill("SIGKILL");
     await machine?.remove();
   });
 
@@ -280,8 +279,7 @@ describe("the Debian package on a machine", obstacle === undefined ? {} : { skip
   async function openRun(agent: Agent): Promise<{ readonly run: string; readonly card: Members }> {
     const actions = ["demo.thing.get"];
     const opening = agent.ask({ method: "POST", path: "/v1/runs", body: { purpose: "x", actions }, wait: 120 });
-    const waits = (): boolean => /^gw_cards_waiting 1$/m.test(gw("metrics"));
-    await until("its card waits", waits, 120_000).catch((error) => assert.fail(`${error}\n${gw("metrics")}`));
+    await until("its card waits", async () => (await machine.status())["approvals_pending"] === 1);
     const [approval = {}] = JSON.parse(asAda("approvals", "--json")) as readonly Members[];
     asAda("approve", idOf(approval, "approval_id"));
     return { run: String((await opening)["run_id"]), card: approval["card"] as Members };

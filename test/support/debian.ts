@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, type SpawnSyncReturns, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, type SpawnOptions, type SpawnSyncReturns, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { until } from "./home.ts";
+import { type Members, openPlane, until } from "./home.ts";
 import { listenForNotices } from "./notified.ts";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -49,21 +50,30 @@ export interface DebianMachine {
   /** Starts the gateway by its unit and drop-ins, and waits until it says that it is ready. */
   start(): Promise<void>;
   stop(signal?: NodeJS.Signals): Promise<void>;
+  /** What the gateway says of itself on the operators' socket. */
+  status(): Promise<Members>;
   /** gw-ident by its unit, as far as setpriv can, once it can be asked. */
   startIdent(): Promise<ChildProcess>;
   remove(): Promise<void>;
 }
 
-/** Makes the Debian package of a clone, always of the same time. */
+/**
+ * Makes the Debian package of a clone, always of the same time. No registry is asked for signatures: whether one answers, and how soon, is
+ * nothing that a test waits for.
+ */
 export function packDebian(clone: string, out: string, umask = "022", environment: NodeJS.ProcessEnv = {}): void {
+  const silent = mkdtempSync(join(tmpdir(), "gw-silent-"));
+  writeFileSync(join(silent, "npm"), "#!/bin/sh\necho npm error network >&2\nexit 1\n", { mode: 0o755 });
   const program = join(clone, "scripts", "package.ts");
   const argv = [process.execPath, "--disable-warning=ExperimentalWarning", program, "--only", "debian", "--out", out];
-  const env = { ...process.env, SOURCE_DATE_EPOCH: "1700000000", ...environment };
+  const PATH = `${silent}:${process.env["PATH"]}`;
+  const env = { ...process.env, PATH, SOURCE_DATE_EPOCH: "1700000000", ...environment };
   const made = spawnSync("sh", ["-c", `umask ${umask}; exec "$@"`, "sh", ...argv], {
     cwd: clone,
     encoding: "utf8",
     env,
   });
+  rmSync(silent, { recursive: true });
   assert.equal(made.status, 0, made.stderr);
 }
 
@@ -106,6 +116,12 @@ export async function makeDebianMachine(): Promise<DebianMachine> {
   await new Promise((resolve) => keeper.stdout.once("data", resolve));
   const enter = [`--mount=/proc/${keeper.pid}/ns/mnt`, "--wd=/", "--"];
   let gateway: ChildProcess | null = null;
+  const children: ChildProcess[] = [];
+  const spawnInside = (command: readonly string[], options: SpawnOptions): ChildProcess => {
+    const child = spawn("nsenter", [...enter, ...command], options);
+    children.push(child);
+    return child;
+  };
 
   // The machine's own: with the clone's, `gw` would be the clone's too.
   const env = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", HOME: "/root", DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C" };
@@ -144,10 +160,10 @@ export async function makeDebianMachine(): Promise<DebianMachine> {
     // A unit of an earlier version sets nothing.
     const given = [`NOTIFY_SOCKET=${notify}`, ...setting("Environment").split(" ").filter(Boolean)];
     const bare = ["--bounding-set=-all", "--no-new-privs", "env", "-i", ...given];
-    const argv = [...enter, ...drop, ...bare, ...setting("ExecStart").split(" ")];
-    const started = spawn("nsenter", argv, { stdio: ["ignore", "ignore", "pipe"] });
+    const argv = [...drop, ...bare, ...setting("ExecStart").split(" ")];
+    const started = spawnInside(argv, { stdio: ["ignore", "ignore", "pipe"] });
     let said = "";
-    started.stderr.setEncoding("utf8").on("data", (text: string) => {
+    started.stderr?.setEncoding("utf8").on("data", (text: string) => {
       said += text;
     });
     return { process: started, said: () => said };
@@ -164,7 +180,7 @@ export async function makeDebianMachine(): Promise<DebianMachine> {
     spawn(command, user) {
       const drop = user === undefined ? [] : ["setpriv", `--reuid=${user.name}`, `--regid=${user.name}`];
       const groups = user === undefined ? [] : [user.groups === "" ? "--clear-groups" : `--groups=${user.groups}`];
-      return spawn("nsenter", [...enter, ...drop, ...groups, ...command], { stdio: ["pipe", "pipe", "pipe"], env });
+      return spawnInside([...drop, ...groups, ...command], { stdio: ["pipe", "pipe", "pipe"], env });
     },
     async startIdent() {
       const { setting } = readUnit("gw-ident");
@@ -173,8 +189,8 @@ export async function makeDebianMachine(): Promise<DebianMachine> {
       const right = setting("AmbientCapabilities").replace("CAP_", "").toLowerCase();
       const sets = ["bounding-set", "inh-caps", "ambient-caps"].map((set) => `--${set}=-all,+${right}`);
       const drop = ["setpriv", `--reuid=${user}`, `--regid=${group}`, "--clear-groups", ...sets];
-      const argv = [...enter, ...drop, "env", "-i", ...setting("ExecStart").split(" ")];
-      const started = spawn("nsenter", argv, { stdio: ["ignore", "pipe", "inherit"] });
+      const argv = [...drop, "env", "-i", ...setting("ExecStart").split(" ")];
+      const started = spawnInside(argv, { stdio: ["ignore", "pipe", "inherit"] });
       // The flag says that it listens.
       const listening = ["grep", "-q", " 00010000 .* /run/gw-ident/ident.sock", "/proc/net/unix"];
       const listens = (): boolean => inside(listening).status === 0;
@@ -202,18 +218,29 @@ export async function makeDebianMachine(): Promise<DebianMachine> {
       }
     },
     async stop(signal = "SIGTERM") {
-      const ended = new Promise((resolve) => gateway?.once("exit", resolve));
-      gateway?.kill(signal);
-      await ended;
+      if (gateway !== null) await end(gateway, signal);
       gateway = null;
     },
+    async status() {
+      const plane = openPlane(`/proc/${keeper.pid}/root/run/gw/operator.sock`);
+      try {
+        return (await plane.ask("GET", "/v1/status")).body;
+      } finally {
+        plane.close();
+      }
+    },
     async remove() {
-      gateway?.kill("SIGKILL");
-      keeper.kill("SIGKILL");
-      await until("the folder is free", () => {
-        rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
-        return true;
-      });
+      // Whoever still writes there keeps a folder from going.
+      await Promise.all([...children, keeper].map((child) => end(child, "SIGKILL")));
+      rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
     },
   };
+}
+
+/** Resolves when it is gone; at once where it was gone already, or never began. */
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, "exit");
+  child.kill(signal);
+  await gone;
 }
