@@ -17,7 +17,7 @@ import {
 import { startProvider, type TestProvider } from "./support/provider.ts";
 import { idIn } from "./support/reply.ts";
 
-/** Each test kills the gateway at one step of a call, starts it again, and asks the log and the state what they know. */
+/** The gateway is killed while calls are at one step, started again, and the log and the state are asked what they know. */
 describe("kill -9 of the gateway at each step of a call", asUser, () => {
   let home: Home;
   let provider: TestProvider;
@@ -25,7 +25,6 @@ describe("kill -9 of the gateway at each step of a call", asUser, () => {
   let agent: Plane;
   const held: ServerResponse[] = [];
   let readable = false;
-  let lost: readonly Members[] | undefined;
 
   before(async () => {
     provider = await startProvider();
@@ -62,53 +61,63 @@ describe("kill -9 of the gateway at each step of a call", asUser, () => {
     assert.equal(verified.code, 0, verified.out + verified.err);
   }
 
-  test("while the card is open: the question is gone, nothing was sent", async () => {
-    const asked = await agent.ask("POST", "/v1/runs", { purpose: "x", actions: ["demo.thing.get"] });
-    const run = idIn(asked, "run_id");
-    const pending = call(agent, run, "demo.thing.get", { id: "open-card" });
-    pending.catch(() => undefined);
-    await until("the card is open", async () => (await home.status())["approvals_pending"] === 1);
-    await killAndRestart();
-    await assert.rejects(pending);
-    await assertSound(run);
-    const late = await home.operator(["approve", idIn(asked, "approval_id")]);
-    assert.equal(late.code, 1, "the old card cannot be approved any more");
-    assert.equal(provider.received.length, 0);
-  });
+  describe("three calls at once: one waits for a person, of a write and a read the provider has the request", () => {
+    const runs = { asked: "", write: "", read: "" };
+    let card = "";
+    let lost: readonly Members[] = [];
 
-  /** The provider has the request and does not answer; the gateway is killed and started again. */
-  async function loseAnswer(action: string, input: Members): Promise<readonly Members[]> {
-    const run = await openRun(home, agent, [action], { attempts: 3, side_effects: 2 });
-    provider.answer((_request, response) => void held.push(response));
-    const before = provider.received.length;
-    const pending = call(agent, run, action, input);
-    pending.catch(() => undefined);
-    await until("the provider has the request", () => provider.received.length > before);
-    await killAndRestart();
-    await assert.rejects(pending);
-    await assertSound(run);
-    assert.equal(provider.received.length, before + 1, "a restart sends nothing again");
-    const ended = (await home.events("run_ended")).filter(({ run_id }) => run_id === run);
-    assert.deepEqual(
-      ended.map(({ reason }) => reason),
-      ["gateway_restarted"],
-      "the run is over with what it spent",
-    );
-    return home.activity(run);
-  }
+    before(async () => {
+      const budget = { attempts: 3, side_effects: 2 };
+      runs.write = await openRun(home, agent, ["demo.thing.make"], budget);
+      runs.read = await openRun(home, agent, ["demo.thing.get"], budget);
+      const asked = await agent.ask("POST", "/v1/runs", { purpose: "x", actions: ["demo.thing.get"] });
+      card = idIn(asked, "approval_id");
+      runs.asked = idIn(asked, "run_id");
+      provider.answer((_request, response) => void held.push(response));
+      const pending = [
+        call(agent, runs.asked, "demo.thing.get", { id: "open-card" }),
+        call(agent, runs.write, "demo.thing.make", { name: "held" }),
+        call(agent, runs.read, "demo.thing.get", { id: "held" }),
+      ];
+      for (const one of pending) one.catch(() => undefined);
+      await until("the provider has both requests", () => provider.received.length >= 2);
+      await until("the card is open", async () => (await home.status())["approvals_pending"] === 1);
+      await killAndRestart();
+      for (const one of pending) await assert.rejects(one);
+    });
 
-  test("between the send and the answer: the intent is unknown, and no budget comes back", async () => {
-    const calls = await loseAnswer("demo.thing.make", { name: "held" });
-    lost = calls;
-    assert.deepEqual(outcomesOf(calls), ["unknown"]);
-  });
+    test("while the card is open: the question is gone, nothing was sent", async () => {
+      await assertSound(runs.asked);
+      const late = await home.operator(["approve", card]);
+      assert.equal(late.code, 1, "the old card cannot be approved any more");
+      const sent = provider.received.map(({ method, url }) => `${method} ${url}`);
+      assert.deepEqual(sent.sort(), ["GET /v1/things/held", "POST /v1/things"], "and a restart sends nothing again");
+    });
 
-  test("a read between the send and the answer: unknown as well, without a row of its own", async () => {
-    assert.deepEqual(outcomesOf(await loseAnswer("demo.thing.get", { id: "held" })), ["unknown"]);
-  });
+    /** What the journal has of a call whose answer nobody got. */
+    async function callsOf(run: string): Promise<readonly Members[]> {
+      await assertSound(run);
+      const ended = (await home.events("run_ended")).filter(({ run_id }) => run_id === run);
+      assert.deepEqual(
+        ended.map(({ reason }) => reason),
+        ["gateway_restarted"],
+        "the run is over with what it spent",
+      );
+      return home.activity(run);
+    }
 
-  test("a call whose outcome is unknown is one line of the Activity journal", () => {
-    assert.equal(lost?.length, 1);
+    test("between the send and the answer: the intent is unknown, and no budget comes back", async () => {
+      lost = await callsOf(runs.write);
+      assert.deepEqual(outcomesOf(lost), ["unknown"]);
+    });
+
+    test("a read between the send and the answer: unknown as well, without a row of its own", async () => {
+      assert.deepEqual(outcomesOf(await callsOf(runs.read)), ["unknown"]);
+    });
+
+    test("a call whose outcome is unknown is one line of the Activity journal", () => {
+      assert.equal(lost.length, 1);
+    });
   });
 
   test("around the answer, again and again: every intent has an outcome, and none is called a failure", async (t) => {
