@@ -56,9 +56,9 @@ const programs: readonly { program: string; probe?: string; command: string; say
     says: /mine@2[.]0[.]0/,
   },
   {
-    program: "npm publish of 30 MiB",
+    program: "npm publish of 9 MiB",
     probe: "npm --version",
-    command: `mkdir /tmp/r && cd /tmp/r && echo '{"name":"mine","version":"3.0.0"}' > package.json && head -c 31457280 /dev/urandom > data && echo '//registry.example/:_authToken=\${NPM_TOKEN}' > .npmrc && npm publish ${NPM}`,
+    command: `mkdir /tmp/r && cd /tmp/r && echo '{"name":"mine","version":"3.0.0"}' > package.json && head -c 9437184 /dev/urandom > data && echo '//registry.example/:_authToken=\${NPM_TOKEN}' > .npmrc && npm publish ${NPM}`,
     says: /mine@3[.]0[.]0/,
   },
   {

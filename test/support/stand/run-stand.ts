@@ -46,7 +46,7 @@ export async function runInStand(commands: readonly string[]): Promise<{ ran: re
     new Promise<number | null>((resolve) => child.once("close", resolve)),
     500_000,
     "the stand ends",
-  ).finally(() => child.kill("SIGKILL"));
+  ).finally(() => child.kill("SIGTERM"));
   const lines = texts.out.split("\n").filter(Boolean);
   if (code !== 0 || lines.length !== commands.length + 1)
     throw new Error(`the stand ended with ${code}: ${texts.err}${texts.out}`);
