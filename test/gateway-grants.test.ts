@@ -217,7 +217,7 @@ test("a call that lacks its ticket asks in a granted session, whatever the grant
   assert.equal(provider.received.length, 0);
 });
 
-test("a call that another grant covers passes by that one, and asks again once it is removed", async () => {
+test("a call that another grant covers passes by that one, and asks again once that covers this caller no more", async () => {
   const other = grantOf({ name: "other", conditions: [{ kind: "one_of", input: "owner", values: ["other"] }] });
   bench.grants.push(grantOf(), other);
   const run = await bench.openRun(caller, ["acme.thing.get"]);
@@ -227,7 +227,9 @@ test("a call that another grant covers passes by that one, and asks again once i
     intents.map(({ authorization }) => authorization),
     ["grant:other"],
   );
-  bench.grants.splice(1, 1);
+  // One that covers the call, and another program.
+  const image = `sha256:${"cd".repeat(32)}`;
+  bench.grants.splice(1, 1, { ...other, caller: { ...other.caller, image } });
   const call = start(run.id, { owner: "other", id: "1" });
   await bench.waiting();
   await bench.deny("no");

@@ -186,6 +186,48 @@ export const explained: readonly Explained[] = [
     why: "the first look begins a minute of its own",
   },
   {
+    file: "src/gateway/operation/observe.ts",
+    code: 'if (events.length > 0) await core.ledger.record("deadline.passed", events, [operationRow(core, operation)]);',
+    says: "events.length > 0 → true",
+    why: "its row is kept once more, as it stands",
+  },
+  {
+    file: "src/gateway/outbound/grants.ts",
+    code: "if (grant.name === own.name) continue;",
+    says: "grant.name === own.name → false",
+    why: "what it did not cover it does not cover when it is asked once more",
+  },
+  {
+    file: "src/gateway/outbound/plain.ts",
+    code: "const requestBytes = wire.body?.byteLength ?? 0;",
+    says: "0 → 1",
+    why: "no scope bounds such a request",
+  },
+  {
+    file: "src/gateway/run/book.ts",
+    code: "callsOf.delete(id);",
+    says: "callsOf.delete(id); → ;",
+    why: "its calls are forgotten one by one just before: only memory differs",
+  },
+  {
+    file: "src/gateway/run/book.ts",
+    code: "if (oldest !== undefined) oldest.done = resultGone(oldest);",
+    says: "oldest !== undefined → true",
+    why: "a result is held only of a call that is known; the compiler wants the case",
+  },
+  {
+    file: "src/gateway/run/book.ts",
+    code: "const run = id === undefined ? undefined : (open.get(id) ?? ended.get(id));",
+    says: "id === undefined → false",
+    why: "nothing is kept under undefined; the compiler wants the case",
+  },
+  {
+    file: "src/gateway/run/book.ts",
+    code: "const call = id === undefined ? undefined : calls.get(id);",
+    says: "id === undefined → false",
+    why: "nothing is kept under undefined; the compiler wants the case",
+  },
+  {
     file: "src/gateway/outbound/outbound.ts",
     code: "return key === undefined ? hostKey : sshFingerprint(key.blob);",
     says: "key === undefined → false",

@@ -96,7 +96,7 @@ export function createReadAsks(
     },
     async takeBack(operation) {
       const { asking } = operation;
-      if (asking !== null) await core.desk.withdraw("read_otherwise", ({ approvalId }) => approvalId === asking);
+      await core.desk.withdraw("read_otherwise", ({ approvalId }) => approvalId === asking);
     },
   };
 }

@@ -44,7 +44,7 @@ export async function settleByPerson(
   );
   // What the gateway wanted to read for it is not worth a person's answer any more.
   const { asking } = operation;
-  if (asking !== null) await core.desk.withdraw("operation_settled", ({ approvalId }) => approvalId === asking);
+  await core.desk.withdraw("operation_settled", ({ approvalId }) => approvalId === asking);
 }
 
 function requireOpen(operation: Operation, { request_fingerprint, although }: SettlementStatement): void {

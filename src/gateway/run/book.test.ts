@@ -56,6 +56,12 @@ test("the oldest ended runs are forgotten with their calls and sessions, a live 
   assert.throws(() => book.findRun("owner", "run_1" as RunId), isCode("not_found"));
   assert.throws(() => book.findCall("owner", "call_run_1" as CallId), isCode("not_found"));
   assert.equal(book.session("ses_run_1" as SessionId), undefined);
+  assert.equal(book.findRun("owner", "run_2" as RunId).id, "run_2", "no more than has to be");
+  assert.equal(book.session("ses_run_2" as SessionId)?.id, "ses_run_2");
+  assert.deepEqual(
+    book.sessions().map(({ id }) => id),
+    ["ses_run_2", "ses_run_3"],
+  );
   assert.equal(book.findRun("owner", "run_live" as RunId), live);
   assert.equal(book.findCall("owner", "call_run_3" as CallId).id, "call_run_3");
 });
@@ -83,14 +89,15 @@ test("a caller has a session until its last one ended, and a session ends once",
   book.addSession(two);
   assert.equal(book.endSession(one, "run_over", "now"), true);
   assert.equal(book.endSession(one, "operator_revoked", "later"), false);
-  assert.deepEqual([one.endReason, book.hasSession("caller")], ["run_over", true]);
+  assert.deepEqual([one.endReason, one.endedAt, book.hasSession("caller")], ["run_over", "now", true]);
   book.endSession(two, "run_over", "now");
   assert.equal(book.hasSession("caller"), false);
 });
 
 test("results are held by their bytes: the oldest make room and say that they are gone", async () => {
   const book = createBook({ ...LIMITS, callsPerRun: 10 });
-  const calls = ["call_1", "call_2", "call_3"].map((id) => call(id, "run_1"));
+  // Nobody asks for the first one any more.
+  const calls = ["call_0", "call_1", "call_2", "call_3"].map((id) => call(id, "run_1"));
   for (const one of calls) {
     book.addCall(one);
     book.keepResult(one, 40);
@@ -109,6 +116,70 @@ test("a call that is forgotten gives its bytes back", async () => {
   }
   assert.throws(() => book.findCall("owner", "call_2" as CallId), isCode("not_found"));
   assert.equal((await book.findCall("owner", "call_3" as CallId).done).call_id, "call_3");
+});
+
+test("what was forgotten or never known takes no room from what is held", async () => {
+  const book = createBook({ runs: 2, callsPerRun: 2, resultBytes: 100 });
+  const keep = (id: string, runId: string, bytes: number): void => {
+    const one = call(id, runId);
+    book.addCall(one);
+    book.keepResult(one, bytes);
+  };
+  const held = (id: string) =>
+    book.findCall("owner", id as CallId).done.then(
+      () => true,
+      () => false,
+    );
+  book.addRun(run("run_a"));
+  keep("call_a", "run_a", 50);
+  const over = run("run_b");
+  book.addRun(over);
+  keep("call_b", "run_b", 50);
+  book.keepResult(call("call_unknown", "run_a"), 90);
+  book.endRun(over);
+  book.addRun(run("run_c"));
+  keep("call_c", "run_c", 50);
+  assert.deepEqual([await held("call_a"), await held("call_c")], [true, true]);
+  // One that made room, and is then forgotten itself, made room once; one without a result makes none.
+  keep("call_d", "run_a", 100);
+  assert.deepEqual([await held("call_a"), await held("call_c"), await held("call_d")], [false, false, true]);
+  book.addCall(call("call_e", "run_a"));
+  book.addCall(call("call_f", "run_a"));
+  book.addCall(call("call_g", "run_a"));
+  assert.throws(() => book.findCall("owner", "call_a" as CallId), isCode("not_found"));
+  keep("call_h", "run_c", 101);
+  assert.equal(await held("call_h"), false);
+});
+
+test("a call that is under way is not forgotten, nor those after it, and those that wait are named", () => {
+  const book = createBook(LIMITS);
+  const calls = (["pending", "denied", "sending", "pending"] as const).map((state, at) =>
+    call(`call_${at}`, "run_1", state),
+  );
+  for (const one of calls) book.addCall(one);
+  for (const { id } of calls) assert.equal(book.findCall("owner", id).id, id);
+  const waiting = () => book.waitingCalls("run_1" as RunId).map(({ id }) => id);
+  assert.deepEqual(waiting(), ["call_0", "call_3"]);
+  Object.assign(calls[0] as Call, { state: "done" });
+  book.addCall(call("call_4", "run_1"));
+  assert.deepEqual(waiting(), ["call_3"]);
+  for (const id of ["call_0", "call_1"]) assert.throws(() => book.findCall("owner", id as CallId), isCode("not_found"));
+  assert.equal(book.findCall("owner", "call_2" as CallId).id, "call_2");
+  assert.deepEqual(book.waitingCalls("run_2" as RunId), []);
+});
+
+test("a run is found by whoever opened it, acts in it or asks to, and by nobody else; a call by its caller alone", () => {
+  const book = createBook(LIMITS);
+  const one = run("run_1");
+  book.addRun(one);
+  one.sessions.set("joined", session("ses_1", "joined"));
+  Object.assign(one, { admission: { callerKey: "asking" } });
+  for (const key of ["owner", "joined", "asking"]) assert.equal(book.findRun(key, one.id), one);
+  assert.throws(() => book.findRun("stranger", one.id), isCode("not_found"));
+  assert.throws(() => book.findRun("owner", undefined), isCode("not_found"));
+  book.addCall(call("call_1", "run_1"));
+  assert.throws(() => book.findCall("joined", "call_1" as CallId), isCode("not_found"));
+  assert.throws(() => book.findCall("owner", undefined), isCode("not_found"));
 });
 
 function isCode(code: string): (error: unknown) => boolean {

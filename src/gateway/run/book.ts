@@ -103,11 +103,10 @@ export function createBook(limits: BookLimits): Book {
       callsOf.set(call.runId, ofRun);
       ofRun.push(call.id);
       while (ofRun.length > limits.callsPerRun) {
-        const oldest = ofRun[0];
-        const settled = oldest === undefined || ["done", "denied"].includes(calls.get(oldest)?.state ?? "done");
-        if (!settled) break;
+        const [oldest] = ofRun;
+        if (oldest === undefined || !isOver(calls.get(oldest))) break;
         ofRun.shift();
-        if (oldest !== undefined) forgetCall(oldest);
+        forgetCall(oldest);
       }
     },
     keepResult(call, bytes) {
@@ -147,10 +146,14 @@ export function createBook(limits: BookLimits): Book {
   };
 }
 
-function count(of: Map<string, number>, key: string, more: number): void {
+export function count<Key>(of: Map<Key, number>, key: Key, more: number): void {
   const next = (of.get(key) ?? 0) + more;
   if (next === 0) of.delete(key);
   else of.set(key, next);
+}
+
+function isOver(call: Call | undefined): boolean {
+  return call?.state === "done" || call?.state === "denied";
 }
 
 function resultGone({ id }: Call): Promise<never> {

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Denied } from "../../kernel/failure.ts";
 import type { LiveCaller } from "../ports.ts";
 import { createKin, isDescendant } from "./descendants.ts";
-import { findRun, partyIn, requireRun } from "./find.ts";
+import { findOperation, findRun, partyIn, requireRun } from "./find.ts";
 import type { Run, Session } from "./run.ts";
 
 const RUN = "run_1" as Run["id"];
@@ -89,3 +90,18 @@ test("a run is found by who belongs to it, and owns plans and operations under t
   assert.equal(requireRun({ book: strangers }, RUN), run);
   assert.throws(() => requireRun({ book: strangers }, undefined), /no such run/);
 });
+
+test("an operation is found by whoever it belongs to, and does not exist for anybody else", () => {
+  const operation = { party: "wrapper", purse: { id: RUN } };
+  const core = { book: { run: () => runOf() }, operations: { get: () => operation } } as never;
+  assert.equal(findOperation(core, callerOf({}), undefined), operation);
+  const stranger = callerOf({ ancestry: [] });
+  assert.throws(
+    () => findOperation(core, stranger, undefined),
+    (error) => isDenied(error, "not_found"),
+  );
+});
+
+function isDenied(error: unknown, code: string): boolean {
+  return error instanceof Denied && error.code === code;
+}

@@ -1,4 +1,5 @@
 import { Denied } from "../../kernel/failure.ts";
+import { count } from "./book.ts";
 
 /** Calls that came before a person let their session begin. Each keeps its whole request in memory, so only so many of one user wait. */
 export interface Waiting {
@@ -10,20 +11,17 @@ export function createWaiting(mostPerUid: number): Waiting {
   const counts = new Map<number, number>();
   return {
     async during(uid, session) {
-      const count = counts.get(uid) ?? 0;
-      if (count >= mostPerUid) {
+      if ((counts.get(uid) ?? 0) >= mostPerUid) {
         throw new Denied(
           "too_many_requests",
           `${mostPerUid} calls of user ${uid} wait for a person already. Nothing was sent; call again once the run is approved.`,
         );
       }
-      counts.set(uid, count + 1);
+      count(counts, uid, 1);
       try {
         return await session();
       } finally {
-        const left = (counts.get(uid) ?? 1) - 1;
-        if (left === 0) counts.delete(uid);
-        else counts.set(uid, left);
+        count(counts, uid, -1);
       }
     },
   };
