@@ -701,6 +701,8 @@ test("at its deadline an operation is late by itself, also where no read is due"
   const reads = provider.received.length;
   await until("result_timed_out", () => operation);
   assert.equal(provider.received.length, reads, "and nothing was read for it");
+  await untilDone(bench.time, 0, () => bench.rows("operations", "result_timed_out").length === 1);
+  assert.equal(bench.eventsOf("operation_transition").at(-1)?.to, "result_timed_out");
 });
 
 test("a write without an answer is unknown, reconciled by the defined read, and confirmed by it", async () => {

@@ -192,6 +192,12 @@ export const explained: readonly Explained[] = [
     why: "its row is kept once more, as it stands",
   },
   {
+    file: "src/gateway/operation/observe.ts",
+    code: 'if (hint.kind === "read_scheduled") schedule(operation);',
+    says: 'hint.kind === "read_scheduled" → true',
+    why: "an entry more in the queue is found to be an old one",
+  },
+  {
     file: "src/gateway/outbound/grants.ts",
     code: "if (grant.name === own.name) continue;",
     says: "grant.name === own.name → false",

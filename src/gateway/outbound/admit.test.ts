@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { openBudget } from "../../conventions/budget/budget.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { LiveCaller } from "../ports.ts";
 import type { Run, Session } from "../run/run.ts";
-import { askOf, requireCredential, requireHere, requireLiveCaller, requireStanding } from "./admit.ts";
+import { askOf, requireCredential, requireFit, requireHere, requireLiveCaller, requireStanding } from "./admit.ts";
 import { type Outbound, reasonsToAsk } from "./outbound.ts";
 
 const denies = (code: string) => (error: unknown) => error instanceof Denied && error.code === code;
@@ -104,4 +105,27 @@ test("a call reserves the most it can cost and the time it may take, a creation 
   assert.equal(ask({ limits: { timeoutMs: 900 } }).capMs, 900);
   assert.equal(ask({ limits: { timeoutMs: 900 }, job: { createDeadlineMs: 300 } }).capMs, 300);
   assert.equal(ask({ limits: { timeoutMs: 900 }, job: { createDeadlineMs: 1_300 } }).capMs, 900);
+});
+
+test("what does not fit the run or the day is refused before anybody is asked, and the run remembers the first reason", () => {
+  const moment = { wallMs: 1_790_000_000_000, bootMs: 1_000, bootId: "boot" };
+  const limits = { attempts: 5, sideEffects: 5, durationMs: 600_000, spendCents: 50 };
+  const run = { budget: openBudget("run_1" as Run["id"], limits, moment) } as Run;
+  const fits = (cents: number, spentToday: number) => () =>
+    requireFit(
+      {
+        posture: () => ({ mode: "guard-rail", ceilings: { ...limits, daySpendCents: 100 } }),
+        daySpend: { today: () => "2026-09-21", spentCents: () => spentToday },
+        ports: { clock: { wallMs: () => moment.wallMs, bootMs: () => moment.bootMs, bootId: () => moment.bootId } },
+      } as never,
+      run,
+      { sideEffect: true, definition: { action: { limits: {}, job: null, maxCostCents: cents } } } as never,
+    );
+  fits(40, 60)();
+  assert.equal(run.budget.stopReason, null);
+  assert.throws(fits(40, 61), denies("day_spend_exhausted"));
+  assert.throws(fits(1, Number.MAX_SAFE_INTEGER), denies("day_spend_exhausted"));
+  fits(0, Number.MAX_SAFE_INTEGER)();
+  assert.throws(fits(51, 0), denies("spend_exhausted"));
+  assert.equal(run.budget.stopReason, "day_spend_exhausted");
 });

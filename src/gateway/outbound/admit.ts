@@ -85,10 +85,8 @@ export function askToday(
   freed: number,
   day = core.daySpend.today(),
 ): ReservationAsk {
-  const ask = { ...askOf(outbound), day };
-  if (ask.maximumCents === 0) return ask;
   const dayLeftCents = ceilingsOf(core).daySpendCents - core.daySpend.spentCents() + freed;
-  return { ...ask, dayLeftCents };
+  return { ...askOf(outbound), day, dayLeftCents };
 }
 
 /** What a reservation record says it is for. */
