@@ -86,6 +86,24 @@ describe("a start that cannot be says what to do", asUser, () => {
     assert.ok(!existsSync(join(two.folder, "audit")));
   });
 
+  test("a wrong passphrase begins no gateway, and the next one that is right tells of it and records it", async () => {
+    const wrong = join(folder, "wrong-passphrase");
+    writeFileSync(wrong, "not the passphrase at all\n", { mode: 0o600 });
+    const refused = await home.run(["up", "--passphrase-file", wrong]);
+    assert.deepEqual([refused.code, codeOf(refused)], [1, "passphrase_wrong"]);
+    assert.ok(!existsSync(join(home.folder, "audit")), "no log was begun that nobody vouched for");
+    const gateway = await home.upByHand();
+    assert.match(gateway.err(), /1 wrong passphrase since the last unlock/);
+    await gateway.end("SIGTERM");
+    assert.deepEqual(
+      (await home.events("unlock_failed")).map(({ method, count }) => [method, count]),
+      [["passphrase", 1]],
+    );
+    assert.equal(codeOf(await home.run(["up", "--passphrase-file", wrong])), "passphrase_wrong");
+    const verified = await home.verify();
+    assert.equal(verified.code, 0, verified.out);
+  });
+
   test("a clock that was set back is told at the start; it starts, and the log goes on whole", async () => {
     await (await home.up()).end("SIGTERM");
     const audit = join(home.folder, "audit");

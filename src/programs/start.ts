@@ -5,17 +5,20 @@ import { allScopes, type Reference, startReference } from "../../packages/refere
 import { harden } from "../adapters/platform/callers.ts";
 import { requireServerOf } from "../adapters/platform/server.ts";
 import { createClock, systemRandom, systemSleep } from "../adapters/platform/system.ts";
+import { stateMigrations } from "../adapters/store/sqlite/state-schema.ts";
+import { readFormat } from "../adapters/store/sqlite/upgrade-state.ts";
 import { readPack } from "../conventions/action/read.ts";
 import { Denied } from "../kernel/failure.ts";
 import { installation } from "../kernel/installation.ts";
 import type { Secret } from "../kernel/secret.ts";
 import { answering } from "../surfaces/cli/answer.ts";
+import type { GatewayProcess } from "../surfaces/cli/commands/deps.ts";
 import { exits } from "../surfaces/cli/io.ts";
 import { statusLines } from "../surfaces/cli/operator/run-gateway.ts";
 import { programFile } from "../surfaces/cli/program-file.ts";
 import { openTerminal } from "../surfaces/cli/terminal.ts";
 import { choosePassphrase } from "../surfaces/cli/vault/init.ts";
-import { requireUnlockable } from "../surfaces/cli/vault/open-keys.ts";
+import { isUnlockable } from "../surfaces/cli/vault/open-keys.ts";
 import { withOperator } from "../surfaces/cli/vault/session.ts";
 import { connectOperator } from "../surfaces/client/operator.ts";
 import { readStatus } from "../surfaces/client/read-status.ts";
@@ -59,22 +62,27 @@ process.exitCode = await answering(io, async () => {
 
 async function start() {
   const fresh = !openHome(folder, systemRandom).exists();
-  if (!fresh && !existsSync(keyFile)) await requireUnlockable(folder, {}, io, systemRandom);
+  const asks = !existsSync(keyFile) && (fresh || (await isUnlockable(folder, {}, io, systemRandom, formats)));
   makeFolder(join(folder, "provider"));
   const provider = await startProvider(fresh ? PORT : portOf(folder), fresh);
   try {
     using typed = fresh ? await makeFreshHome(provider) : null;
-    return await serve(fresh, typed);
+    // A new home has a key file by now where nobody could be asked.
+    const unattended = existsSync(keyFile);
+    const gateway =
+      asks && !unattended ? await startUnlocked(typed) : await startGateway(folder, unattended ? keyFile : null);
+    return await serve(gateway, fresh, unattended);
   } finally {
     await provider.close();
   }
 }
 
-async function serve(fresh: boolean, typed: Secret | null) {
-  const unattended = existsSync(keyFile);
-  const gateway = await startGateway(folder, unattended ? keyFile : null);
+async function formats() {
+  return { known: stateMigrations.length, found: readFormat(folder) };
+}
+
+async function serve(gateway: GatewayProcess, fresh: boolean, unattended: boolean) {
   try {
-    if (!unattended) await unlock(gateway.pid, typed);
     for (const line of statusLines(await readStatus(await operatorDoor()))) io.out(line);
     io.out("");
     if (unattended && fresh && !hasTerminal()) sayNobodyDecides();
@@ -162,17 +170,24 @@ async function operatorDoor(): Promise<Door> {
   return (await findPlace({ home: folder, config: undefined }, requireServerOf)).operator;
 }
 
-function unlock(child: number, typed: Secret | null) {
+/** As gw up does it: the keys first, then the gateway. */
+function startUnlocked(typed: Secret | null): Promise<GatewayProcess> {
   const again = typed?.copy();
   const asking = again === undefined ? io : { ...io, askSecret: async () => again };
   return withOperator({ home: folder, json: false }, asking, ports, async ({ home, operator }) => {
-    const client = await connectOperator(await operatorDoor(), operator, clock);
+    const gateway = await startGateway(folder, null);
     try {
-      const check = serverCheckOf(home, operator.serviceKey, { child, first: true });
-      await client.unlock(check);
-      return exits.done;
-    } finally {
-      client.close();
+      const client = await connectOperator(await operatorDoor(), operator, clock);
+      try {
+        await client.unlock(serverCheckOf(home, operator.serviceKey, { child: gateway.pid, first: true }));
+        return gateway;
+      } finally {
+        client.close();
+      }
+    } catch (error) {
+      gateway.stop();
+      await gateway.stopped;
+      throw error;
     }
   });
 }

@@ -5,14 +5,14 @@ import { ordersOf } from "../../client/orders.ts";
 import { readStatus } from "../../client/read-status.ts";
 import type { Status } from "../../operator/answers.ts";
 import { answering } from "../answer.ts";
-import type { CliDeps } from "../commands/deps.ts";
+import type { CliDeps, GatewayProcess } from "../commands/deps.ts";
 import { hubLines, waitingKeyLines } from "../hub/status-lines.ts";
 import { type Exit, exits } from "../io.ts";
 import { type BaseOptions, type OperatorOptions, operatorDoor } from "../options.ts";
-import { requireUnlockable } from "../vault/open-keys.ts";
+import { isUnlockable } from "../vault/open-keys.ts";
 import { type VaultSession, withOperator } from "../vault/session.ts";
 import { endLogin } from "./login.ts";
-import { attestLog, type GatewaySession, withGateway } from "./session.ts";
+import { attestLog, type GatewaySession, logIn, withGateway } from "./session.ts";
 
 export interface UpOptions extends OperatorOptions {
   readonly keyFile?: string;
@@ -24,25 +24,38 @@ export interface UpOptions extends OperatorOptions {
 export function runUp(options: UpOptions, deps: CliDeps): Promise<Exit> {
   return answering(deps.io, async () => {
     const asks = !options.locked && options.keyFile === undefined;
-    if (asks) await requireUnlockable(options.home, options, deps.io, deps.random);
-    const gateway = await deps.startGateway(options.home, options.keyFile ?? null, options.config);
-    const { trouble } = await readStatus(operatorDoor(options));
-    // What an operator did not sign is not obeyed: it stays locked, records who tries, and the status says why.
-    if (asks && (trouble === null || isGoingBack(trouble))) {
-      try {
-        await withGateway(options, deps, async ({ client, home, operator }) => {
-          await client.unlock(await deps.serverCheck(home, operator.serviceKey, { child: gateway.pid, first: true }));
-          return exits.done;
-        });
-      } catch (error) {
-        gateway.stop();
-        await gateway.stopped;
-        throw error;
-      }
-    }
+    const gateway =
+      asks && (await isUnlockable(options.home, options, deps.io, deps.random, () => deps.formats(options.home)))
+        ? await startUnlocked(options, deps)
+        : await deps.startGateway(options.home, options.keyFile ?? null, options.config);
     for (const line of statusLines(await readStatus(operatorDoor(options)))) deps.io.out(line);
     deps.io.out("Approve with: gw watch   Stop with: Ctrl-C");
     return (await gateway.stopped) === 0 ? exits.done : exits.denied;
+  });
+}
+
+/** The keys are opened first: a wrong passphrase after the start would leave a piece of log that nobody vouched for. */
+function startUnlocked(options: UpOptions, deps: CliDeps): Promise<GatewayProcess> {
+  return withOperator(options, deps.io, deps.vault, async (session) => {
+    const gateway = await deps.startGateway(options.home, null, options.config);
+    try {
+      const { operator, wrongBefore: failedAttempts = 0 } = session;
+      // Nobody was there to record them.
+      if (failedAttempts > 0)
+        await deps.vault.afterWrongPassphrase({ home: options.home, operator: operator.name, failedAttempts });
+      const { trouble } = await readStatus(operatorDoor(options));
+      // What an operator did not sign is not obeyed: it stays locked, records who tries, and the status says why.
+      if (trouble !== null && !isGoingBack(trouble)) return gateway;
+      await logIn(session, options, deps, async ({ client, home, operator }) => {
+        await client.unlock(await deps.serverCheck(home, operator.serviceKey, { child: gateway.pid, first: true }));
+        return exits.done;
+      });
+      return gateway;
+    } catch (error) {
+      gateway.stop();
+      await gateway.stopped;
+      throw error;
+    }
   });
 }
 

@@ -27,18 +27,26 @@ export function withGateway(
   deps: CliDeps,
   work: (session: GatewaySession) => Promise<Exit>,
 ): Promise<Exit> {
-  return withOperator(options, deps.io, deps.vault, async (session) => {
-    const client = await connectOperator(operatorDoor(options), session.operator, deps.clock);
-    try {
-      const seen = seenOf(deps.vault.stateFolder, session.home.readVault());
-      await requireNewest(client, seen);
-      // A log that has stopped takes no attestation.
-      if (options.attest !== false) await attestLog(options, deps, session, client, seen);
-      return await work({ ...session, client });
-    } finally {
-      client.close();
-    }
-  });
+  return withOperator(options, deps.io, deps.vault, (session) => logIn(session, options, deps, work));
+}
+
+/** The same with keys that are open already. */
+export async function logIn(
+  session: VaultSession,
+  options: OperatorOptions & { readonly attest?: boolean },
+  deps: CliDeps,
+  work: (session: GatewaySession) => Promise<Exit>,
+): Promise<Exit> {
+  const client = await connectOperator(operatorDoor(options), session.operator, deps.clock);
+  try {
+    const seen = seenOf(deps.vault.stateFolder, session.home.readVault());
+    await requireNewest(client, seen);
+    // A log that has stopped takes no attestation.
+    if (options.attest !== false) await attestLog(options, deps, session, client, seen);
+    return await work({ ...session, client });
+  } finally {
+    client.close();
+  }
 }
 
 /** For what only looks at the running gateway: after `gw login` nothing is asked, and nothing is signed but that login. */

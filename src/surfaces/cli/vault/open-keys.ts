@@ -1,3 +1,5 @@
+import { join } from "node:path";
+import { isWriterLive } from "../../../audit/lock.ts";
 import type { Random } from "../../../kernel/clock.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { Secret } from "../../../kernel/secret.ts";
@@ -30,23 +32,33 @@ export async function chooseOperator(
   return findSlot(vault, asks ? await io.ask(`Which operator are you (${names.join(", ")})? `) : namesake).slot.name;
 }
 
-/** Before a gateway is started that is to be unlocked: whose passphrase, and where it comes from, as far as nobody has to be asked. */
-export async function requireUnlockable(
+/**
+ * Before a gateway is started that is to be unlocked: whose passphrase, and where it comes from, as far as nobody has to be asked. False where a
+ * passphrase would be typed in vain: the gateway itself says what is wrong.
+ */
+export async function isUnlockable(
   home: string,
   options: { readonly operator?: string; readonly passphraseFile?: string },
   io: CliIo,
   random: Random,
-): Promise<void> {
+  /** Of the state in the home: what a newer program wrote is not touched, not even to count a try. */
+  formats: () => Promise<{ readonly known: number; readonly found?: unknown }>,
+): Promise<boolean> {
   let vault: Vault;
   try {
-    vault = openHome(home, random).readVault();
+    const { known, found = known } = await formats();
+    if (!(typeof found === "number" && found <= known)) return false;
+    const opened = openHome(home, random);
+    vault = opened.readVault();
+    opened.readPolicy(vault);
   } catch {
-    // The gateway itself says what is wrong with it.
-    return;
+    return false;
   }
+  if (isWriterLive(join(home, "audit"))) return false;
   if (options.passphraseFile === undefined) io.requireTerminal?.("Passphrase:");
   else readSecretFile(options.passphraseFile).wipe();
   if (options.passphraseFile !== undefined || options.operator !== undefined) await chooseOperator(vault, options, io);
+  return true;
 }
 
 /** Opens the keys with the passphrase, and tells of wrong ones: those before this one, and this one to the gateway. */
@@ -57,14 +69,14 @@ export async function unlockTold(
   passphrase: Secret,
   io: CliIo,
   ports: Ports,
-): Promise<OpenOperator> {
+): Promise<{ readonly operator: OpenOperator; readonly wrongBefore: number }> {
   try {
     const { operator, before } = await unlockCounted(home.folder, vault, name, passphrase, ports);
     if (before.failed > 0)
       io.err(
         `warning: ${before.failed} wrong passphrase${before.failed === 1 ? "" : "s"} since the last unlock, the last at ${before.lastAt}.`,
       );
-    return operator;
+    return { operator, wrongBefore: before.failed };
   } catch (error) {
     if (error instanceof Denied && error.code === "passphrase_wrong") {
       const { operator, failed_attempts: failed } = error.extra;

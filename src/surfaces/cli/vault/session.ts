@@ -88,6 +88,8 @@ export function say(io: CliIo, json: boolean, record: Readonly<Record<string, un
 export interface VaultSession {
   readonly home: VaultHome;
   readonly operator: OpenOperator;
+  /** How many wrong passphrases came before this right one. */
+  readonly wrongBefore?: number;
 }
 
 interface HowOld {
@@ -98,13 +100,13 @@ interface HowOld {
 type Written = HomeChange & { readonly newServiceKey?: Secret };
 
 /** Opens an operator's keys, by the PIN after `gw login` or else by the passphrase, and wipes them whatever happens. */
-export function withOperator(
+export function withOperator<Result>(
   options: VaultOptions,
   io: CliIo,
   ports: VaultCliPorts,
-  work: (session: VaultSession) => Promise<Exit>,
+  work: (session: VaultSession) => Promise<Result>,
   how: HowOld = {},
-): Promise<Exit> {
+): Promise<Result> {
   return inHome(options, io, ports, how, async (home, vault, remembering) => {
     const keeper = await findLogin(options, vault, ports);
     if (keeper?.hasPin !== true) {
@@ -171,13 +173,13 @@ export async function findLogin(options: VaultOptions, vault: Vault, ports: Vaul
   return null;
 }
 
-async function inHome(
+async function inHome<Result>(
   options: VaultOptions,
   io: CliIo,
   ports: VaultCliPorts,
   { goingBack = "refused" }: HowOld,
-  work: (home: VaultHome, vault: Vault, remembering: () => Promise<void>) => Promise<Exit>,
-): Promise<Exit> {
+  work: (home: VaultHome, vault: Vault, remembering: () => Promise<void>) => Promise<Result>,
+): Promise<Result> {
   const home = openHome(options.home, ports.random);
   const vault = home.readVault();
   const policy = policyInForce(home, vault);
@@ -193,27 +195,27 @@ async function inHome(
   });
 }
 
-async function unlocking(
+async function unlocking<Result>(
   options: VaultOptions,
   io: CliIo,
   ports: VaultCliPorts,
   home: VaultHome,
   vault: Vault,
   remembering: () => Promise<void>,
-  work: (session: VaultSession & { readonly passphrase: Secret }) => Promise<Exit>,
-): Promise<Exit> {
+  work: (session: VaultSession & { readonly passphrase: Secret }) => Promise<Result>,
+): Promise<Result> {
   // Whose it is, before it is typed: a right passphrase of somebody else must not count as a wrong one.
   const name = await chooseOperator(vault, options, io);
   using passphrase = await readPassphrase(options, io, `Passphrase of ${name}: `);
-  const operator = await unlockTold(home, vault, name, passphrase, io, ports);
-  return await wiping(operator, remembering, () => work({ home, operator, passphrase }));
+  const { operator, wrongBefore } = await unlockTold(home, vault, name, passphrase, io, ports);
+  return await wiping(operator, remembering, () => work({ home, operator, wrongBefore, passphrase }));
 }
 
-async function wiping(
+async function wiping<Result>(
   operator: OpenOperator,
   remembering: () => Promise<void>,
-  work: () => Promise<Exit>,
-): Promise<Exit> {
+  work: () => Promise<Result>,
+): Promise<Result> {
   try {
     await remembering();
     return await work();
