@@ -53,6 +53,25 @@ describe("what a person mistypes", asUser, () => {
     }
   });
 
+  test("a folder without a log is told by the command that looked, and by no other's name", async () => {
+    const empty = makeFolder();
+    for (const words of [
+      ["audit", "verify"],
+      ["audit", "checkpoint"],
+      ["audit", "export"],
+      ["audit", "share", "ada"],
+      ["activity"],
+      ["sessions"],
+      ["activity", "show", "call_1"],
+    ]) {
+      const verifies = words[1] === "verify";
+      const done = await (verifies ? home.run([...words, "--log", empty]) : home.operator([...words, "--log", empty]));
+      assert.notEqual(done.code, 0, words.join(" "));
+      const told = [...`${done.out}${done.err}`.matchAll(/gw ([^`]*?) --log FOLDER/g)].map(([, command]) => command);
+      assert.deepEqual(told, [words.join(" ")]);
+    }
+  });
+
   test("a program is not enrolled under the name of a signer, and two files under one name are told", async () => {
     const key = join(dirname(home.folder), "signer.pem");
     const { publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });

@@ -10,6 +10,8 @@ import { type Known, startWitnesses, type Witnesses } from "./witnesses.ts";
 
 export interface CheckOptions extends Known {
   readonly folder: string;
+  /** What a person ran, where it takes another folder with --log. */
+  readonly command?: string;
   /** Raw Ed25519 keys. Given, only their attestations and checkpoints count. */
   readonly operators?: readonly Buffer[];
   readonly allowUnattested?: boolean;

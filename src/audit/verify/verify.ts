@@ -46,8 +46,7 @@ export async function verifyLog(options: VerifyOptions): Promise<VerifyReport> {
   }
   const check = startCheck(options, start, isWriterLive(options.folder));
   if (start.places.size === 0) {
-    const told = `There is no log in ${options.folder}. Name its folder: gw audit verify --log FOLDER.`;
-    return tellUnreadable(check, new Error(told));
+    return tellUnreadable(check, new Error(noLogIn(options.folder, options.command)));
   }
   if (start.breach !== null) return judge(check, breachAt(check, start.breach, start.first, 0));
   const ahead = options.scanAhead?.(settledSegments(check));
@@ -60,6 +59,11 @@ export async function verifyLog(options: VerifyOptions): Promise<VerifyReport> {
     ahead?.close();
   }
   return judge(check, stopped);
+}
+
+/** Of a folder that is there, and holds no segment. */
+export function noLogIn(folder: string, command: string | undefined): string {
+  return `There is no log in ${folder}.${command === undefined ? "" : ` Name its folder: ${command} --log FOLDER`}`;
 }
 
 /** All that are walked and that nobody may still change, in their order. */

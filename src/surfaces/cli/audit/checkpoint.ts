@@ -70,6 +70,7 @@ async function makeCheckpoint(options: AuditCheckpointOptions, approverKey: KeyO
   const report = await checkLog(options.log, options.vault, {
     operators: [rawPublicOf("ed25519", approverKey)],
     allowUnattested: true,
+    command: "gw audit checkpoint",
     ...(options.rememberedHead === undefined ? {} : { heads: [options.rememberedHead] }),
   });
   if (report.exit !== 0 || report.sealed === null || report.logId === null) return { report, made: null };

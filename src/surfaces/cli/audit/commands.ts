@@ -1,7 +1,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { readLogId } from "../../../audit/read/marks.ts";
+import { segmentsOf } from "../../../audit/read/place.ts";
 import { rewrapSeeds } from "../../../audit/read/rewrap.ts";
+import { noLogIn } from "../../../audit/verify/verify.ts";
 import { counted } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { VaultHome } from "../../../vault/files/home.ts";
@@ -33,7 +35,7 @@ export function runJournalCommand(
   process.once("SIGINT", () => stop.abort());
   const ports = { wallMs: deps.clock.wallMs, sleep: deps.sleep.sleep, signal: stop.signal };
   return answering(deps.io, () => {
-    const print = readJournal(journal, { ...options, log: logOf(options) }, deps.io, ports);
+    const print = readJournal(journal, { ...options, log: logOf(options, `gw ${journal}`) }, deps.io, ports);
     return reading(options, deps, ({ readingKey }) => print(readingKey));
   });
 }
@@ -45,7 +47,7 @@ export function runShowCommand(
 ): Promise<Exit> {
   return reading(options, deps, async ({ home, readingKey }) => {
     const keys = { readingKey, signers: signersOf(home) };
-    return runActivityShow(id, { ...options, log: logOf(options) }, keys, deps.io);
+    return runActivityShow(id, { ...options, log: logOf(options, `gw activity show ${id}`) }, keys, deps.io);
   });
 }
 
@@ -54,7 +56,7 @@ export function runSuggestCommand(
   deps: CliDeps,
 ): Promise<Exit> {
   return reading(options, deps, ({ readingKey }) =>
-    runPackSuggest({ ...options, log: logOf(options) }, readingKey, deps.io),
+    runPackSuggest({ ...options, log: logOf(options, "gw pack suggest") }, readingKey, deps.io),
   );
 }
 
@@ -74,7 +76,7 @@ export function runExportCommand(
   deps: CliDeps,
 ): Promise<Exit> {
   return reading(options, deps, ({ readingKey }) =>
-    runAuditExport({ ...options, log: logOf(options) }, readingKey, deps.io),
+    runAuditExport({ ...options, log: logOf(options, "gw audit export") }, readingKey, deps.io),
   );
 }
 
@@ -83,10 +85,14 @@ export function runCheckpointCommand(options: OperatorOptions & LogOption, deps:
     withOperator(options, deps.io, deps.vault, async (session) => {
       const { log, json } = options;
       if (log !== undefined) {
-        const asked = { log, json, vault: null, ...headOf(session, options, deps) };
+        const asked = { log, json, vault: null, ...headOf(session, log, options, deps) };
         return await runAuditCheckpoint(asked, session.operator.approver.key, deps.io);
       }
-      return tellCheckpoint(await checkpointHome(session, logOf(options), deps.vault), json, deps.io);
+      return tellCheckpoint(
+        await checkpointHome(session, logOf(options, "gw audit checkpoint"), deps.vault),
+        json,
+        deps.io,
+      );
     }),
   );
 }
@@ -100,7 +106,7 @@ export function runShareCommand(name: string, options: OperatorOptions & LogOpti
       const { auditRecipients } = home.readPolicy(vault);
       if (auditRecipients.length > 0 && !auditRecipients.some(({ publicKey }) => publicKey.equals(readingKey)))
         throw new Denied("value_not_allowed", `Signed policy says who reads the log, and ${name} is not among them.`);
-      const log = logOf(options);
+      const log = logOf(options, `gw audit share ${name}`);
       const segments = rewrapSeeds(log, operator.readingKey, publicKeyOf("x25519", readingKey), deps.random);
       const line = `${name} can read ${counted(segments.length, "segment")} of ${log} from before they came. Who has read cannot be made to forget.`;
       say(deps.io, options.json, { operator: name, log, segments }, line);
@@ -110,9 +116,9 @@ export function runShareCommand(name: string, options: OperatorOptions & LogOpti
 }
 
 /** What this operator saw last of the home's log, where the folder holds a copy of that very log. */
-function headOf({ home }: Pick<ReaderSession, "home">, options: OperatorOptions & LogOption, deps: CliDeps) {
+function headOf({ home }: Pick<ReaderSession, "home">, log: string, options: OperatorOptions, deps: CliDeps) {
   const own = readLogId(join(options.home, "audit"));
-  if (own === null || own !== readLogId(logOf(options))) return {};
+  if (own === null || own !== readLogId(log)) return {};
   const { head } = seenOf(deps.vault.stateFolder, home.readVault());
   return head === null ? {} : { rememberedHead: head };
 }
@@ -126,12 +132,14 @@ function reading(
   return answering(deps.io, () => withReader(options, deps.io, deps.vault, work));
 }
 
-function logOf({ home, log }: OperatorOptions & LogOption): string {
+/** The folder that `command` was told of, or the home's own. */
+function logOf({ home, log }: OperatorOptions & LogOption, command: string): string {
   const own = join(home, "audit");
   if (log === undefined && existsSync(join(home, "vault.json")) && !existsSync(own))
     throw new Denied(
       "not_found",
       `Nothing is on record in ${home} yet: no gateway has run there. Start it with: gw up`,
     );
+  if (log !== undefined && segmentsOf(log).length === 0) throw new Denied("not_found", noLogIn(log, command));
   return log ?? own;
 }

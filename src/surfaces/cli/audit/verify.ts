@@ -38,6 +38,7 @@ export async function runAuditVerify(options: AuditVerifyOptions, io: CliIo): Pr
       ...(options.checkpoint === undefined ? {} : { checkpoint: readGiven(options.checkpoint) }),
       ...(options.rememberedHead === undefined ? {} : { heads: [options.rememberedHead] }),
       allowUnattested: options.allowUnattested === true,
+      command: "gw audit verify",
       onProgress: bar.show,
     }).finally(bar.clear);
     printReport(report, options.json === true, io);
