@@ -1,6 +1,16 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
-import { chownSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { Agent, type IncomingMessage, request } from "node:http";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -242,10 +252,15 @@ export class Home {
   carryFrom(from: Home, ...more: readonly string[]): this {
     mkdirSync(this.folder, { mode: 0o700, recursive: true });
     const names = ["vault.json", "policy.json", ...more];
-    for (const name of names) cpSync(join(from.folder, name), join(this.folder, name), { recursive: true });
     const { owner } = this;
-    if (owner !== undefined)
-      for (const name of ["", ...names]) chownSync(join(this.folder, name), owner.uid, owner.gid);
+    if (owner !== undefined) chownSync(this.folder, owner.uid, owner.gid);
+    for (const name of names) {
+      // In one step: a gateway that runs here locks itself when it meets half a policy.
+      const made = join(this.folder, `.${name}`);
+      cpSync(join(from.folder, name), made, { recursive: true });
+      if (owner !== undefined) chownSync(made, owner.uid, owner.gid);
+      renameSync(made, join(this.folder, name));
+    }
     return this;
   }
 
