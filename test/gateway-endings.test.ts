@@ -22,6 +22,8 @@ let slowStore: Promise<void>;
 let broken: boolean;
 /** So much waits for the disk that the log takes nothing. */
 let crowded: boolean;
+/** The disk under the state takes nothing any more. */
+let brokenStore: boolean;
 
 beforeEach(async () => {
   provider = await startProvider();
@@ -31,6 +33,7 @@ beforeEach(async () => {
   slowStore = Promise.resolve();
   broken = false;
   crowded = false;
+  brokenStore = false;
   bench = await startBench(
     `
 format: gw.pack/v1
@@ -57,6 +60,7 @@ actions:
         ...store,
         async commit(rows, durability) {
           await slowStore;
+          if (brokenStore) throw new Error("the disk of the state is gone");
           return store.commit(rows, durability);
         },
       }),
@@ -317,6 +321,58 @@ test("what came of a call that was sent while the log had room is written down w
   );
   assert.equal(bench.rows("attempts", "sent").length, 0);
   assert.equal(provider.received.length, 1);
+});
+
+test("what waits for room is in the log also where the state has failed meanwhile, and nothing new is begun", async () => {
+  const run = await openApproved();
+  const answered = Promise.withResolvers<void>();
+  provider.answer((_request, response) => {
+    crowded = true;
+    answered.resolve();
+    response.writeHead(200, { "content-type": "application/json" }).end("{}");
+  });
+  const sent = call(caller, run, "acme.thing.price");
+  await answered.promise;
+  const waits = (): boolean => {
+    try {
+      bench.gateway.ledger.requireRoom();
+      return false;
+    } catch (error) {
+      return denies("log_backlogged")(error);
+    }
+  };
+  await untilDone(bench.time, 0, waits);
+  brokenStore = true;
+  await assert.rejects(call(caller, run, "acme.thing.price"), denies("gateway_stopped"));
+  crowded = false;
+  await assert.rejects(settled(sent), denies("gateway_stopped"));
+  assert.deepEqual(
+    bench.eventsOf("action_finished").map((event) => event.outcome),
+    ["succeeded"],
+  );
+  await assert.rejects(call(caller, run), denies("gateway_stopped"));
+  assert.equal(provider.received.length, 1);
+});
+
+test("nobody is asked anew while what has happened waits for room, so that no more waits than was under way", async () => {
+  const run = await openApproved();
+  bench.credentials.set("acme-token", { eachUse: true, disabled: false, origin: provider.origin });
+  crowded = true;
+  const first = bench.gateway.startCall(caller, run.id, { action: "acme.thing.list", input: {} });
+  await untilDone(bench.time, 0, () => bench.gateway.desk.list().length === 1);
+  const takenBack = bench.gateway.takeBack(caller, first.id);
+  await assert.rejects(first.done, denies("call_cancelled"));
+  const second = bench.gateway.startCall(caller, run.id, { action: "acme.thing.list", input: {} });
+  await untilDone(bench.time, 0, () => second.state === "denied" || bench.gateway.desk.list().length > 0);
+  assert.deepEqual(bench.gateway.desk.list(), []);
+  await assert.rejects(second.done, denies("log_backlogged"));
+  crowded = false;
+  await settled(takenBack);
+  const cards = bench.events().map(({ event_type }) => event_type);
+  assert.deepEqual(cards.filter((type) => type.startsWith("approval_")).slice(-2), [
+    "approval_requested",
+    "approval_withdrawn",
+  ]);
 });
 
 test("access that a person gave while the log was full is there once it has room, and not before", async () => {

@@ -25,6 +25,8 @@ let caller: ScriptedCaller;
 let run: Run;
 let folder: string;
 let jobs: JobProvider;
+/** The step of an operation that the log has no room for. */
+let crowded: string | null;
 
 const ACTIONS = [
   "acme.report.create",
@@ -87,6 +89,7 @@ beforeEach(async () => {
     ...{ resumes: [], resume: null },
   };
   provider.answer(answerJobs);
+  crowded = null;
   caller = scriptedCaller();
   await startGateway();
   run = await openApproved();
@@ -103,6 +106,14 @@ async function startGateway(time?: ManualTime): Promise<void> {
     folder,
     ...(time === undefined ? {} : { time }),
     credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
+    wrapAudit: (sink) => ({
+      head: () => sink.head(),
+      async append(events) {
+        const isStep = events.some((event) => event.event_type === "operation_transition" && event.to === crowded);
+        if (isStep) throw new Denied("log_backlogged", "full");
+        return sink.append(events);
+      },
+    }),
   });
 }
 
@@ -351,6 +362,19 @@ test("the result deadline passes without the remote job being taken for stopped"
   jobs.state = "succeeded";
   await until("succeeded", () => operation, 2_000);
   assert.deepEqual(path(operation).slice(-3), ["result_timed_out", "result_collecting", "succeeded"]);
+});
+
+test("the log has every step of an operation, also one that it had no room for when it was taken", async () => {
+  crowded = "observing";
+  const operation = operationOf((await create()).operation_id);
+  await until("observing", () => operation);
+  await bench.time.advance(1_000);
+  jobs.state = "succeeded";
+  crowded = null;
+  await until("succeeded", () => operation);
+  const told = () => bench.eventsOf("operation_transition").flatMap((event) => ("to" in event ? [event.to] : []));
+  await untilDone(bench.time, 0, () => told().at(-1) === "succeeded");
+  assert.deepEqual(told(), ["create_pending", ...path(operation)]);
 });
 
 test("cancelled is not set because a cancel was sent: only the provider's report sets it", async () => {

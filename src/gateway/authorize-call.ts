@@ -90,6 +90,8 @@ export async function authorizeCall(
     return authorizeCall(core, caller, run, prepared, eachUse, found, call, repeat);
   // Nor is anybody asked for a call that was taken back during one of these waits.
   if (!call.wanted) throw callCancelled();
+  // Whoever asks and takes back without end would have what waits for the log grow without end.
+  core.ledger.requireRoom();
   const asked = questionOf(core, held, covered === null ? reasons : [covered.beyond, ...reasons], ticket, call);
   const [mode, scope] =
     lacked.length === 0 ? (["each_use", null] as const) : (["access", { ...session.scope, actions: lacked }] as const);

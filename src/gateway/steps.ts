@@ -91,6 +91,8 @@ const happened: ReadonlySet<Step> = new Set<RecordStep>([
   // A card that is shown, what a person said of it, and how it ended.
   ...(["approval.requested", "approval.given", "approval.finished"] as const),
   ...(["session.started", "session.widened", "session.ended", "run.ended", "gateway.locked"] as const),
+  // An operation that has moved on already.
+  ...(["operation.taken_over", "observation.started", "deadline.passed"] as const),
 ]);
 
 /** Whether a record says what has happened already, so that it cannot be refused: where the log is full it waits for room. */

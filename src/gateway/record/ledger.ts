@@ -5,7 +5,7 @@ import { Denied } from "../../kernel/failure.ts";
 import type { AuditSink, IntentReceipt, StateRow, StateStore } from "../ports.ts";
 import { hasHappened, type IntentStep, isOpening, type RecordStep, type StepPort, unwatched } from "../steps.ts";
 import { splitContents } from "./content.ts";
-import { createRoomLine, type RoomLine } from "./room-line.ts";
+import { createRoomLine, isFull, type RoomLine } from "./room-line.ts";
 import { createRowOrder } from "./row-order.ts";
 
 /**
@@ -30,6 +30,10 @@ export interface Ledger {
   ): Promise<void>;
   /** What happened to the gateway itself: one event, and nothing in the store that would have to agree with it. */
   note(events: readonly HouseEvent[]): Promise<void>;
+  /** The same of what cannot be taken back: where the log is full it stands in line for room, and nobody waits for that. */
+  noteHappened(events: readonly HouseEvent[]): Promise<void>;
+  /** Denied `log_backlogged` while something that has happened waits for room: no question is asked before it is told. */
+  requireRoom(): void;
   openStore(store: StateStore | null): void;
   /** One row as it stands; null while locked or where there is no such row. */
   find: StateStore["find"];
@@ -107,6 +111,11 @@ export function createLedger({ audit, sleep, worker, steps = unwatched, onStop }
     if (store !== null && newest.length > 0) await keep(store.commit(newest.map(own), "process"));
   }
 
+  async function note(events: readonly HouseEvent[]): Promise<void> {
+    if (stopped) throw stoppedError();
+    await keep(line.append(events));
+  }
+
   return {
     get stopped() {
       return stopped;
@@ -173,10 +182,16 @@ export function createLedger({ audit, sleep, worker, steps = unwatched, onStop }
       steps.after(step);
       tell(kept);
     },
-    async note(events) {
-      if (stopped) throw stoppedError();
-      await keep(line.append(events));
+    note,
+    async noteHappened(events) {
+      try {
+        await note(events);
+      } catch (error) {
+        if (!isFull(error)) throw error;
+        keep(line.appendOnceRoom(events)).catch(() => undefined);
+      }
     },
+    requireRoom: line.requireEmpty,
   };
 }
 

@@ -14,6 +14,8 @@ export interface RoomLine {
   append(events: readonly NewEvent[]): Promise<IntentReceipt>;
   /** What has happened. */
   appendOnceRoom(events: readonly NewEvent[]): Promise<IntentReceipt>;
+  /** Denied where something stands in line. */
+  requireEmpty(): void;
 }
 
 export function createRoomLine(audit: Pick<AuditSink, "append">, sleep: Sleep): RoomLine {
@@ -47,10 +49,13 @@ export function createRoomLine(audit: Pick<AuditSink, "append">, sleep: Sleep): 
         throw error;
       });
     },
+    requireEmpty() {
+      if (waiting > 0) throw full();
+    },
   };
 }
 
-function isFull(error: unknown): boolean {
+export function isFull(error: unknown): boolean {
   return error instanceof Denied && error.code === "log_backlogged";
 }
 

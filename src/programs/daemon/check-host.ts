@@ -15,7 +15,11 @@ export type ProbeHost = (target: HostToCheck, signer: SshSigner) => Promise<read
  * began is durable before the first connection, what it showed is written after the last.
  */
 export async function checkHost(
-  parts: { readonly ledger: Pick<Ledger, "note">; readonly envelope: Envelope; readonly probe: ProbeHost },
+  parts: {
+    readonly ledger: Pick<Ledger, "note" | "noteHappened">;
+    readonly envelope: Envelope;
+    readonly probe: ProbeHost;
+  },
   credentials: Credentials | null,
   target: HostToCheck,
   login: Login,
@@ -37,7 +41,8 @@ export async function checkHost(
     };
     await ledger.note([{ ...started, ...about }]);
     const results = await probe(target, signer);
-    await ledger.note([{ ...envelope("ssh_check_finished"), ...about, results: results.map((one) => ({ ...one })) }]);
+    const shown = results.map((one) => ({ ...one }));
+    await ledger.noteHappened([{ ...envelope("ssh_check_finished"), ...about, results: shown }]);
     return results;
   } finally {
     signer.release();

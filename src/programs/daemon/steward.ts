@@ -38,6 +38,7 @@ export interface DaemonSteward extends Steward {
 export function createSteward(parts: StewardParts): DaemonSteward {
   const { gateway, log, envelope, state, clock } = parts;
   const record = (events: readonly HouseEvent[]): Promise<void> => gateway.ledger.note(events);
+  const recordHappened = (events: readonly HouseEvent[]): Promise<void> => gateway.ledger.noteHappened(events);
 
   /** What opens or closes the compartment: of two operators who unlock at one moment the second finds it open, and no lock meets one half open. */
   const takingTurns = inTurn();
@@ -67,7 +68,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       const keyIds = operatorKeysOf(state.trust).map(({ keyId }) => keyId);
       await parts.operatorUsers.open(opened.store, keyIds);
       await gateway.unlock({ credentials: opened.credentials, store: parts.hub.share(opened.store) });
-      await record([
+      await recordHappened([
         {
           ...envelope("gateway_unlocked"),
           operator: login?.operator ?? null,
@@ -126,20 +127,24 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     state.trust = next;
     state.high = raisedBy(state.high, next);
     state.packs = loadPacks(parts.settings.packsFolder, next.policy);
-    await parts.callbacks.adjust(next.policy?.settings.callbacks ?? "off");
-    await parts.hub.adjust();
-    await state.compartment?.remember(state.high);
-    if (events.length > 0) {
-      await log.rotate({
-        recipients: auditRecipientsOf(next),
-        vaultGeneration: next.vault.generation,
-        vaultHash: vaultHashOf(next),
-      });
-      await record(events);
+    try {
+      await parts.callbacks.adjust(next.policy?.settings.callbacks ?? "off");
+      await parts.hub.adjust();
+      await state.compartment?.remember(state.high);
+      if (events.length > 0) {
+        await log.rotate({
+          recipients: auditRecipientsOf(next),
+          vaultGeneration: next.vault.generation,
+          vaultHash: vaultHashOf(next),
+        });
+        await recordHappened(events);
+      }
+    } finally {
+      // Whatever of it could not be done or written.
+      if (next.policy === null) await lock("policy_refused", null);
+      // Somebody who knew the service key is no operator any more: whoever has the new one unlocks.
+      else if (!fits) await lock("service_key_replaced", null);
     }
-    if (next.policy === null) await lock("policy_refused", null);
-    // Somebody who knew the service key is no operator any more: whoever has the new one unlocks.
-    else if (!fits) await lock("service_key_replaced", null);
   }
 
   async function lock(reason: string, operator: string | null, locked?: () => void): Promise<void> {
@@ -174,7 +179,8 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     async operatorConnected({ operator, operatorKeyId }) {
       // A gateway that cannot record still lets an operator in: to lock it, or to resume, which is recorded then.
       if (gateway.ledger.stopped) return;
-      await record([{ ...envelope("operator_connected"), operator, operator_key_id: operatorKeyId }]);
+      // Nor does a full log keep anybody from locking, denying or revoking.
+      await recordHappened([{ ...envelope("operator_connected"), operator, operator_key_id: operatorKeyId }]);
     },
     operatorRefused: (code, operator) => recordSeldom({ ...envelope("operator_refused"), code, operator }),
     prove: (nonce) => (proofKey === null ? null : proveServer(proofKey, nonce, process.pid)),
@@ -207,7 +213,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
         } finally {
           await closeIfLocked();
         }
-        await record([{ ...envelope("gateway_resumed"), operator, operator_key_id: operatorKeyId, cause }]);
+        await recordHappened([{ ...envelope("gateway_resumed"), operator, operator_key_id: operatorKeyId, cause }]);
       }),
 
     reload: () =>

@@ -9,7 +9,7 @@ import type { ServiceVault } from "../../vault/lend.ts";
 import type { Vault } from "../../vault/vault.ts";
 
 interface Log {
-  readonly ledger: Pick<Ledger, "note">;
+  readonly ledger: Pick<Ledger, "note" | "noteHappened">;
   readonly envelope: Envelope;
 }
 
@@ -57,7 +57,7 @@ export async function suspendCredentials(
     for (const label of suspended) next = service.suspend(label, asked.reason, asked.wallMs);
     return { vault: next };
   });
-  await ledger.note(
+  await ledger.noteHappened(
     suspended.map((label) => ({
       ...envelope("vault_changed"),
       vault_generation: vault.generation,
