@@ -358,6 +358,23 @@ test("a credential that is disabled for a moment does not end automation because
   await untilDone(bench.time, 5_000, () => operation.state === "succeeded");
 });
 
+test("what refuses a read that a callback brought about does not end automation: the schedule finds that out in its own time", async () => {
+  const operation = await observed();
+  const { packDigest } = operation;
+  Object.assign(operation, { packDigest: "sha256:another" });
+  await tell("job-1");
+  await untilDone(bench.time, 100, () => operation.hinted.reads === 1);
+  await untilDone(bench.time, 0, () => !operation.hinted.underWay);
+  const problem = () => operation.problem?.code;
+  assert.equal(problem(), undefined);
+  await untilDone(bench.time, 1_000, () => problem() !== undefined);
+  assert.equal(problem(), "definition_changed");
+  Object.assign(operation, { packDigest });
+  jobs.state = "succeeded";
+  await bench.gateway.operations.reconcile(operation.id, "ada");
+  assert.equal(operation.state, "succeeded");
+});
+
 test("after the session of a credential that asks on every use, a callback asks nobody", async () => {
   const operation = await observed();
   bench.credentials.set("acme-token", { eachUse: true, disabled: false, origin: provider.origin });

@@ -4,7 +4,16 @@ import { openBudget } from "../../conventions/budget/budget.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { LiveCaller } from "../ports.ts";
 import type { Run, Session } from "../run/run.ts";
-import { askOf, requireCredential, requireFit, requireHere, requireLiveCaller, requireStanding } from "./admit.ts";
+import {
+  askOf,
+  askToday,
+  requireCredential,
+  requireFit,
+  requireHere,
+  requireLiveCaller,
+  requireStanding,
+  reservedFor,
+} from "./admit.ts";
 import { type Outbound, reasonsToAsk } from "./outbound.ts";
 
 const denies = (code: string) => (error: unknown) => error instanceof Denied && error.code === code;
@@ -38,6 +47,12 @@ test("a credential is there, enabled, lent here, and says whether it asks on eve
   assert.throws(() => using("off"), denies("credential_disabled"));
   assert.throws(() => using("away"), denies("credential_elsewhere"));
   requireHere({ eachUse: false, disabled: false } as never, "acme");
+  const admit = (): never => {
+    throw new Denied("credential_shared", "nobody has begun to share it");
+  };
+  const shared = { ...(core as object), ports: { turns: { admit } } } as never;
+  assert.throws(() => using("acme", shared), denies("credential_shared"));
+  assert.equal(using(null, shared), false);
 });
 
 test("a locked gateway lends nothing, also to a call that needs no credential", () => {
@@ -101,6 +116,8 @@ test("a call reserves the most it can cost and the time it may take, a creation 
       definition: { action: { limits: {}, job: null, maxCostCents: null, ...change } },
     } as never);
   assert.equal(ask({}).maximumCents, 0);
+  const reserved = (maxCostCents: number | null) => reservedFor({ definition: { action: { maxCostCents } } } as never);
+  assert.deepEqual([reserved(null).maximum_cents, reserved(7).maximum_cents], [0, 7]);
   assert.equal(ask({ maxCostCents: 7 }).maximumCents, 7);
   assert.equal(ask({ limits: { timeoutMs: 900 } }).capMs, 900);
   assert.equal(ask({ limits: { timeoutMs: 900 }, job: { createDeadlineMs: 300 } }).capMs, 300);
@@ -111,16 +128,16 @@ test("what does not fit the run or the day is refused before anybody is asked, a
   const moment = { wallMs: 1_790_000_000_000, bootMs: 1_000, bootId: "boot" };
   const limits = { attempts: 5, sideEffects: 5, durationMs: 600_000, spendCents: 50 };
   const run = { budget: openBudget("run_1" as Run["id"], limits, moment) } as Run;
-  const fits = (cents: number, spentToday: number) => () =>
-    requireFit(
-      {
-        posture: () => ({ mode: "guard-rail", ceilings: { ...limits, daySpendCents: 100 } }),
-        daySpend: { today: () => "2026-09-21", spentCents: () => spentToday },
-        ports: { clock: { wallMs: () => moment.wallMs, bootMs: () => moment.bootMs, bootId: () => moment.bootId } },
-      } as never,
-      run,
-      { sideEffect: true, definition: { action: { limits: {}, job: null, maxCostCents: cents } } } as never,
-    );
+  const today = (spentToday: number) =>
+    ({
+      posture: () => ({ mode: "guard-rail", ceilings: { ...limits, daySpendCents: 100 } }),
+      daySpend: { today: () => "2026-09-21", spentCents: () => spentToday },
+      ports: { clock: { wallMs: () => moment.wallMs, bootMs: () => moment.bootMs, bootId: () => moment.bootId } },
+    }) as never;
+  const costs = (maxCostCents: number) =>
+    ({ sideEffect: true, definition: { action: { limits: {}, job: null, maxCostCents } } }) as never;
+  assert.equal(askToday(today(70), costs(40), 20).dayLeftCents, 50, "with what an earlier send of it gives back");
+  const fits = (cents: number, spentToday: number) => () => requireFit(today(spentToday), run, costs(cents));
   fits(40, 60)();
   assert.equal(run.budget.stopReason, null);
   assert.throws(fits(40, 61), denies("day_spend_exhausted"));

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { readPack } from "../../conventions/action/read.ts";
+import { Denied } from "../../kernel/failure.ts";
 import type { CallId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import { bindDefinition } from "./admit.ts";
+import { bindDefinition, requireScope } from "./admit.ts";
 import type { Definition } from "./outbound.ts";
 import { reachOf, targetOf } from "./outbound.ts";
 import { makeToken, sendOf, tokenOf } from "./request.ts";
@@ -146,6 +147,20 @@ test("what an action reaches says where, as whom, with which credential and by w
   assert.deepEqual(reach("worker.restart"), [
     ...["ssh", "ops@host.example:2222", FINGERPRINT, "ops-key", "ssh", "restart"],
   ]);
+});
+
+test("a call is let through by a scope that has its action and its size, and by no other", () => {
+  const outbound = bindDefinition(definitionOf("thing.make"), { name: "x" });
+  const actions = [outbound.reach];
+  requireScope({ actions, requestBytes: outbound.requestBytes }, outbound);
+  for (const scope of [
+    { actions: [], requestBytes: 1_000 },
+    { actions, requestBytes: outbound.requestBytes - 1 },
+  ])
+    assert.throws(
+      () => requireScope(scope, outbound),
+      (error) => error instanceof Denied && error.code === "action_not_permitted",
+    );
 });
 
 test("a card shows the whole URL, or the host with the fingerprint of its key", () => {
