@@ -227,6 +227,10 @@ test("a call that another grant covers passes by that one, and asks again once t
     intents.map(({ authorization }) => authorization),
     ["grant:other"],
   );
+  const neither = start(run.id, { owner: "third", id: "1" });
+  await bench.waiting();
+  await bench.deny("no");
+  await assert.rejects(neither.done, denies("approval_denied"), "one that covers the caller alone is not enough");
   // One that covers the call, and another program.
   const image = `sha256:${"cd".repeat(32)}`;
   bench.grants.splice(1, 1, { ...other, caller: { ...other.caller, image } });

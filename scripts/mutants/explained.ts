@@ -240,6 +240,12 @@ export const explained: readonly Explained[] = [
     why: "a pack whose host key does not read is refused as it is read; the compiler wants the case",
   },
   {
+    file: "src/gateway/record/day-counts.ts",
+    code: 'return found === "unreadable" ? null : (found?.day ?? null);',
+    says: 'found === "unreadable" → false',
+    why: "what cannot be read has no day either; the compiler wants the case",
+  },
+  {
     file: "src/gateway/record/ledger.ts",
     code: "order.end(moment);",
     says: "order.end(moment); → ;",

@@ -30,5 +30,6 @@ test("so many calls of one user wait for a person, and one more when one of them
   const again = [wait(1000), wait(1000)];
   await refused();
   for (const { answer } of [...again, other]) answer.resolve("yes");
+  assert.equal(await createWaiting(1).during(1000, async () => "yes"), "yes");
   assert.deepEqual(await Promise.all([...again, other].map(({ done }) => done)), ["yes", "yes", "yes"]);
 });
