@@ -350,6 +350,9 @@ real("locked gateways ask on the hub and are unlocked from one place, and nobody
   assert.equal(await answerTo("web3", old?.body ?? ""), "unlock_request_over");
   assert.equal((await homeOf("web2").status())["locked"], true);
   await desk.must(["unlock", "web2", "web3", ...hub()]);
+  await Promise.all(NAMES.map((name) => waits(name, null)));
+  const nobody = await desk.must(["unlock", "--all", ...hub()]);
+  assert.match(nobody.err, /No gateway of this vault waits/);
   // It was opened anew, and goes on from the frame that the hub has: whoever unlocked it from there vouches for that.
   assert.equal(await attestedHere("web3"), true);
 });

@@ -39,10 +39,10 @@ export function runHubUnlock(names: readonly string[], options: HubUnlockOptions
     if (unknown !== undefined) {
       throw new Denied(
         "not_found",
-        `${showIdentifier(unknown)} does not wait on this hub. Nothing was sent. It asks there while it is locked, where it joined with --unlock-by-hub; who waits: gw status --hub URL`,
+        `${showIdentifier(unknown)} does not wait on this hub. Nothing was sent. It asks there while it is locked, where it joined with --unlock-by-hub and the policy.json of this home is from after that (else copy it here anew); who waits: gw status --hub URL`,
       );
     }
-    if (names.length === 0 && options.all !== true) {
+    if (names.length === 0 && (options.all !== true || (waiting.length === 0 && !options.json))) {
       io.err(
         waiting.length === 0
           ? "No gateway of this vault waits to be unlocked on this hub."
