@@ -90,13 +90,33 @@ test("what is read off a URL's text as its origin is its origin, or nothing that
     "API.example.com",
     "evil.test",
     "127.0.0.1",
+    "[::1]",
     "@",
+    "user:pw@",
     ":443",
     ":8443",
   ];
-  const marks = ["/", "//", "\\", "?", "#", "..", ".", "%2f", "\t", "\n", " ", "a", ":", "\u2026"];
+  const dots = ["..", ".", "%2e", ".%2E", "%2f", "%5c"];
+  const marks = [
+    "/",
+    "//",
+    "\\",
+    "?",
+    "#",
+    "\t",
+    "\n",
+    "\0",
+    " ",
+    "a",
+    ":",
+    "\u2026",
+    "\u3002",
+    "\uff0f",
+    "\u00ad",
+    "\ud800",
+  ];
   fc.assert(
-    fc.property(fc.array(fc.constantFrom(...pieces, ...marks), { minLength: 1, maxLength: 8 }), (parts) => {
+    fc.property(fc.array(fc.constantFrom(...pieces, ...dots, ...marks), { minLength: 1, maxLength: 8 }), (parts) => {
       const text = parts.join("");
       const { origin, path } = placeOf(text);
       if (troubleWithOrigin(origin) !== null) return;
