@@ -47,7 +47,8 @@ export function readTarget(request: Pick<HttpSend, "method" | "url">): Read<Targ
       secure,
       hostname,
       port: url.port === "" ? (secure ? 443 : 80) : Number(url.port),
-      path: url.pathname + url.search,
+      // The text itself: of an empty query the parser tells nothing.
+      path: request.url.slice(url.origin.length),
       literal: isIP(hostname) !== 0,
     },
   };

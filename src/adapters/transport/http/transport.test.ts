@@ -46,6 +46,13 @@ describe("answered: the provider gave a whole answer", () => {
     assert.deepEqual(request?.body, body);
   });
 
+  test("the mark of an empty query goes along, as whoever approved the address read it", async () => {
+    await using server = await startScriptedServer(answering(OK));
+    using transport = rehearse();
+    await transport.send({ url: at(server, "/v1/things?") });
+    assert.match(server.requests[0]?.head ?? "", /^GET \/v1\/things\? HTTP\/1\.1\r\n/);
+  });
+
   test("only response headers on the allow-list come through, and never the reason phrase", async () => {
     const text = response(
       `200 ${TOKEN}`,

@@ -209,5 +209,6 @@ function hostOf(origin: string): string {
 }
 
 function withQuery(path: string, query: string): string {
-  return query === "" ? path : `${path}${path.includes("?") ? "&" : "?"}${query}`;
+  if (query === "") return path;
+  return `${path}${path.endsWith("?") ? "" : path.includes("?") ? "&" : "?"}${query}`;
 }
