@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
 import { type ExecFileSyncOptionsWithStringEncoding, execFile, execFileSync, spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
+import { type NpmRegistry, serveNpmRegistry } from "./support/npm-registry.ts";
 
 const root = join(import.meta.dirname, "..");
 
@@ -16,7 +14,7 @@ test("the packed package installs into an empty folder and its programs run from
   timeout: 240_000,
 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "gw-package-"));
-  let registry: Server | undefined;
+  let registry: NpmRegistry | undefined;
   try {
     // A copy, so that building does not touch the clone that other tests run from.
     const copy = join(folder, "clone");
@@ -35,9 +33,10 @@ test("the packed package installs into an empty folder and its programs run from
     assert.ok(tarball !== undefined);
     const empty = mkdtempSync(join(folder, "empty-"));
     writeFileSync(join(empty, "package.json"), '{ "private": true }\n');
-    registry = await serveRegistry(join(copy, "package.json"), join(folder, tarball));
-    const scope = `--@agent-action-gateway:registry=http://127.0.0.1:${(registry.address() as AddressInfo).port}/`;
-    const install = ["install", "--no-audit", "--no-fund", "--loglevel=error", scope, "@agent-action-gateway/gw"];
+    registry = await serveNpmRegistry([{ manifest: join(copy, "package.json"), tarball: join(folder, tarball) }]);
+    const scope = `--@agent-action-gateway:registry=${registry.url}`;
+    const quietly = ["--no-audit", "--no-fund", "--loglevel=error"];
+    const install = ["install", ...quietly, scope, registry.direct, "@agent-action-gateway/gw"];
     await promisify(execFile)("npm", install, { cwd: empty });
     const gw = join(empty, "node_modules", ".bin", "gw");
     const version = execFileSync(gw, ["--version"], quiet).trim();
@@ -64,20 +63,3 @@ test("the packed package installs into an empty folder and its programs run from
     rmSync(folder, { recursive: true, force: true });
   }
 });
-
-/** A registry that has this package alone. Of a file npm would unpack all before it knows what the package is called, and all again. */
-async function serveRegistry(manifest: string, tarball: string): Promise<Server> {
-  const about = JSON.parse(readFileSync(manifest, "utf8")) as { readonly name: string; readonly version: string };
-  const bytes = readFileSync(tarball);
-  const integrity = `sha512-${createHash("sha512").update(bytes).digest("base64")}`;
-  const server = createServer(({ url, headers }, response) => {
-    // What it gives is nothing for the user's own cache.
-    response.setHeader("cache-control", "no-store");
-    if (url === "/package.tgz") return void response.end(bytes);
-    const dist = { tarball: `http://${headers.host}/package.tgz`, integrity };
-    const versions = { [about.version]: { ...about, dist } };
-    response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify({ name: about.name, "dist-tags": { latest: about.version }, versions }));
-  });
-  return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(server)));
-}

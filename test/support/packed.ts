@@ -1,7 +1,9 @@
-import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { promisify } from "node:util";
 import { makeFolder } from "./home.ts";
+import { type Published, serveNpmRegistry } from "./npm-registry.ts";
 
 const root = dirname(dirname(import.meta.dirname));
 
@@ -14,28 +16,35 @@ export interface Installed {
   readonly dependencies: readonly string[];
 }
 
+const run = promisify(execFile);
+
 /**
- * A package as an API author gets it: packed by npm, and installed from files alone into an empty folder, with what its own
+ * A package as an API author gets it: packed by npm, and installed by its name into an empty folder, from a registry that has what its own
  * manifest names and nothing else. Packing happens in a copy, so that the clone stays as it is.
  */
-export function installPacked(name: string): Installed {
+export async function installPacked(name: string): Promise<Installed> {
   const copy = makeFolder();
   for (const part of ["src", "packages", "package.json", "tsconfig.json", "LICENSE"])
     cpSync(join(root, part), join(copy, part), { recursive: true, filter: (path) => !path.endsWith("/dist") });
   symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
-  const packed = join(copy, "packed");
-  mkdirSync(packed);
   const own = join(copy, "packages", name);
-  npm(own, ["pack", "--pack-destination", packed]);
-  const { dependencies = {} } = JSON.parse(readFileSync(join(own, "package.json"), "utf8")) as {
+  await npm(own, ["pack", "--pack-destination", copy]);
+  const manifest = join(own, "package.json");
+  const { dependencies = {} } = JSON.parse(readFileSync(manifest, "utf8")) as {
     readonly dependencies?: Readonly<Record<string, string>>;
   };
-  for (const dependency of Object.keys(dependencies))
-    npm(join(root, "node_modules", dependency), ["pack", "--ignore-scripts", "--pack-destination", packed]);
+  const tarball = readdirSync(copy).find((file) => file.endsWith(".tgz")) ?? "";
+  const published: Published[] = [{ manifest, tarball: join(copy, tarball) }];
+  for (const dependency of Object.keys(dependencies)) published.push(await packAgain(dependency));
   const folder = makeFolder();
   writeFileSync(join(folder, "package.json"), '{ "private": true, "type": "module" }\n');
-  const files = readdirSync(packed).map((file) => join(packed, file));
-  npm(folder, ["install", "--ignore-scripts", ...files]);
+  const registry = await serveNpmRegistry(published);
+  try {
+    const from = [`--registry=${registry.url}`, registry.direct];
+    await npm(folder, ["install", "--ignore-scripts", ...from, `@agent-action-gateway/${name}`]);
+  } finally {
+    registry.close();
+  }
   const readme = readFileSync(join(folder, "node_modules", "@agent-action-gateway", name, "README.md"), "utf8");
   return {
     folder,
@@ -66,14 +75,21 @@ function listPackages(modules: string): readonly string[] {
     .sort();
 }
 
-function npm(cwd: string, args: readonly string[]): void {
+/** An installed package as the file that it was installed from. */
+async function packAgain(name: string): Promise<Published> {
+  const folder = makeFolder();
+  const manifest = join(root, "node_modules", name, "package.json");
+  cpSync(dirname(manifest), join(folder, "package"), { recursive: true });
+  const tarball = join(folder, "package.tgz");
+  await run("tar", ["-czf", tarball, "-C", folder, "package"]);
+  return { manifest, tarball };
+}
+
+async function npm(cwd: string, args: readonly string[]): Promise<void> {
   // What `npm test` says to its scripts, its cache and its clone, is meant for another npm and another user.
   const own = Object.entries(process.env).filter(([name]) => !name.toLowerCase().startsWith("npm_"));
-  // Nothing asks a registry.
-  const quiet = ["--offline", "--no-update-notifier", "--no-audit", "--no-fund", "--loglevel=error"];
-  execFileSync("npm", [...args, ...quiet], {
-    ...{ cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] },
-    // The Node of the tests, which builds; npm itself runs on it too.
-    env: { ...Object.fromEntries(own), PATH: `${dirname(process.execPath)}:${process.env["PATH"]}` },
-  });
+  const quiet = ["--no-update-notifier", "--no-audit", "--no-fund", "--loglevel=error"];
+  // The Node of the tests, which builds; npm itself runs on it too.
+  const env = { ...Object.fromEntries(own), PATH: `${dirname(process.execPath)}:${process.env["PATH"]}` };
+  await run("npm", [...args, ...quiet], { cwd, env });
 }

@@ -9,7 +9,7 @@ import { importedBy, installPacked } from "../../../test/support/packed.ts";
 import { allScopes, startReference } from "../../reference/src/index.ts";
 
 test("the packed checks run from an empty folder against a provider, and bring nothing else", async () => {
-  const installed = installPacked("conformance");
+  const installed = await installPacked("conformance");
   const { folder } = installed;
   assert.deepEqual(installed.packages, ["@agent-action-gateway/conformance"]);
   assert.deepEqual(importedBy(installed, "conformance"), []);

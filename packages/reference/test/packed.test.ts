@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { importedBy, installPacked } from "../../../test/support/packed.ts";
 
 test("the packed provider answers from an empty folder, with the two packages that it names", async () => {
-  const installed = installPacked("reference");
+  const installed = await installPacked("reference");
   const { folder } = installed;
   assert.deepEqual(installed.packages, ["@agent-action-gateway/reference", "jose", "kysely"]);
   assert.deepEqual(importedBy(installed, "reference"), installed.dependencies);

@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { importedBy, installPacked } from "../../../test/support/packed.ts";
 
 test("the packed package serves its README's API from an empty folder, and brings nothing else", async () => {
-  const installed = installPacked("request");
+  const installed = await installPacked("request");
   assert.deepEqual(installed.packages, ["@agent-action-gateway/request"]);
   assert.deepEqual(importedBy(installed, "request"), []);
   writeFileSync(join(installed.folder, "api.js"), installed.example);
