@@ -5,6 +5,7 @@ import type { JsonObject } from "../kernel/json.ts";
 import { type Answering, answerStatements } from "./answer-statements.ts";
 import { type CardReader, sealCard } from "./card.ts";
 import type { HubConnection } from "./connect.ts";
+import { keepConnected } from "./keep-connected.ts";
 import { HUB_CHANNEL, HUB_SCHEMA, isForGateway } from "./schema.ts";
 
 /** A question that waits, as an operator is shown it. `version` is another one when there is more to say. */
@@ -101,41 +102,35 @@ export function startQueue(parts: QueueParts): Queue {
     return said;
   }
 
-  async function run(): Promise<void> {
-    for (let failures = 0; !closed; failures++) {
-      let connection: HubConnection | null = null;
-      try {
-        const made = await parts.connect();
-        connection = made;
-        made.onLost(() => woken.wake());
-        await begin(made);
-        for (failures = 0; !closed; ) {
-          const now = woken;
-          if (now.aborted) woken = new Waker();
-          await show(made);
-          // What operators decided is taken also where the signed files cannot be followed.
-          const trouble = await parts.follow(made).then(
-            () => null,
-            (error: unknown) => ({ error }),
-          );
-          await answerStatements(made, answering, "order", parts.take);
-          await answerStatements(made, answering, "policy", (body) => takeAndShow(made, body));
-          if (trouble !== null) throw trouble.error;
-          if (!now.aborted) await tidy(made);
-          // Whoever tells all the time is not looked at all the time.
-          await sleep.sleep(defaults.hubAgainMs);
-          await sleep.sleep(defaults.hubBeatMs, woken);
-        }
-      } catch {
-        // Told by the shipper, which has the same database to do with; the questions wait on the local plane meanwhile.
-      } finally {
-        await connection?.close();
-      }
-      if (!closed)
-        await sleep.sleep(Math.min(defaults.hubAgainMs * 2 ** Math.min(failures, 10), defaults.hubAgainCapMs));
+  async function work(connection: HubConnection, works: () => void): Promise<void> {
+    await begin(connection);
+    works();
+    while (!closed) {
+      const now = woken;
+      if (now.aborted) woken = new Waker();
+      await show(connection);
+      // What operators decided is taken also where the signed files cannot be followed.
+      const trouble = await parts.follow(connection).then(
+        () => null,
+        (error: unknown) => ({ error }),
+      );
+      await answerStatements(connection, answering, "order", parts.take);
+      await answerStatements(connection, answering, "policy", (body) => takeAndShow(connection, body));
+      if (trouble !== null) throw trouble.error;
+      if (!now.aborted) await tidy(connection);
+      // Whoever tells all the time is not looked at all the time.
+      await sleep.sleep(defaults.hubAgainMs);
+      await sleep.sleep(defaults.hubBeatMs, woken);
     }
   }
-  void run();
+
+  void keepConnected(parts, {
+    work,
+    wake: () => woken.wake(),
+    // Told by the shipper, which has the same database to do with; the questions wait on the local plane meanwhile.
+    failed: () => undefined,
+    isOver: () => closed,
+  });
 
   return {
     wake: () => woken.wake(),

@@ -6,6 +6,7 @@ import { type Clock, isoTime, type Sleep, Waker } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { HubConnection } from "./connect.ts";
+import { isFinal, keepConnected, troubleOf } from "./keep-connected.ts";
 import { HUB_SCHEMA, shortBytes, shortText } from "./schema.ts";
 import { type HeadStatement, readHubStatement, signHubWith } from "./statement.ts";
 import { judgePast, logGone, NOWHERE, type Part, type Reached, takePart } from "./take-part.ts";
@@ -55,9 +56,6 @@ export interface Shipper {
   /** Everything that is in the log now, as far as that succeeds in time; then it ends, and at once without any. */
   finish(withinMs: number): Promise<void>;
 }
-
-/** What trying again does not mend: a person has to look first. */
-const FINAL: readonly string[] = ["hub_rolled_back", "hub_forked"];
 
 /** The head moves from the tick before and from no other: two writers of one gateway never both go on. */
 const PUT = `with head as (
@@ -182,15 +180,17 @@ export function startShipper(parts: ShipperParts): Shipper {
     await parts.remember(known);
   }
 
-  async function work(connection: HubConnection, lost: Waker): Promise<void> {
+  async function work(connection: HubConnection, works: () => void, requireLive: () => void): Promise<void> {
+    current = connection;
     await agree(connection);
     for (let beatMs = Number.NEGATIVE_INFINITY; !stopped; ) {
       // Known before there is something to say: whoever is let through until then would be refused a moment later.
-      if (lost.aborted) throw new Denied("hub_unreachable", "The connection to the hub's database was lost.");
+      requireLive();
       const part = takePart(folder, at, log.head(), defaults.hubPartBytes);
       const nowMs = clock.bootMs();
       if (part !== null || nowMs - beatMs >= defaults.hubBeatMs) await put(connection, part);
       trouble = null;
+      works();
       if (nowMs - beatMs >= defaults.hubBeatMs) {
         fleet = await connection.ask<(typeof fleet)[number]>(FLEET, [parts.vaultId]);
         beatMs = nowMs;
@@ -204,39 +204,19 @@ export function startShipper(parts: ShipperParts): Shipper {
     }
   }
 
-  async function run(): Promise<void> {
-    for (let failures = 0; ; failures++) {
-      let connection: HubConnection | null = null;
-      try {
-        connection = await parts.connect();
-        const lost = new Waker();
-        connection.onLost(() => {
-          lost.wake();
-          woken.wake();
-        });
-        current = connection;
-        await work(connection, lost);
-        return;
-      } catch (error) {
-        if (stopped) return;
-        if (reachableMs !== null) failures = 0;
-        reachableMs = null;
-        const next = error instanceof Denied ? error : new Denied("hub_unreachable", String(error).slice(0, 300));
-        if (trouble?.code !== next.code) parts.onTrouble(next);
-        trouble = next;
-        tellAway();
-      } finally {
-        current = null;
-        await connection?.close();
-      }
-      if (finishing || FINAL.includes(trouble.code)) return;
-      // News in the log is no reason to hurry a database that does not answer.
-      await sleep.sleep(Math.min(defaults.hubAgainMs * 2 ** Math.min(failures, 10), defaults.hubAgainCapMs));
-      if (finishing) return;
-    }
-  }
-
-  const ended = run().finally(() => {
+  const ended = keepConnected(parts, {
+    work,
+    wake: () => woken.wake(),
+    failed(error) {
+      if (stopped) return;
+      reachableMs = null;
+      const next = troubleOf(error);
+      if (trouble?.code !== next.code) parts.onTrouble(next);
+      trouble = next;
+      tellAway();
+    },
+    isOver: () => finishing || isFinal(trouble),
+  }).finally(() => {
     over = true;
     tellAway();
   });

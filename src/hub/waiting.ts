@@ -7,6 +7,7 @@ import type { Secret } from "../kernel/secret.ts";
 import { type Answering, answerStatements } from "./answer-statements.ts";
 import type { HubConnection } from "./connect.ts";
 import type { Generations } from "./documents.ts";
+import { keepConnected } from "./keep-connected.ts";
 import { HUB_SCHEMA, isForGateway } from "./schema.ts";
 import { signHubWith, type WaitingStatement } from "./statement.ts";
 import { openUnlock, readUnlock, readUnlockBody } from "./unlock.ts";
@@ -122,37 +123,32 @@ export function startWaiting(parts: WaitingParts): Waiting {
     await parts.unlock(serviceKey, { operator: said.operator, operatorKeyId: said.operator_key_id });
   }
 
-  async function run(): Promise<void> {
-    for (let failures = 0; !closed; failures++) {
-      let connection: HubConnection | null = null;
-      try {
-        connection = await parts.connect();
-        connection.onLost(() => woken.wake());
-        await parts.requireOwnPast(connection);
-        await connection.listen((what) => {
-          if (isForGateway(what, gateway)) woken.wake();
-        });
-        for (failures = 0; !closed; ) {
-          if (woken.aborted) woken = new Waker();
-          await ask(connection);
-          parts.tell(null);
-          await take(connection);
-          if (closed) break;
-          // Whoever tells all the time is not looked at all the time.
-          await parts.sleep.sleep(defaults.hubAgainMs);
-          if (!closed) await parts.sleep.sleep(defaults.hubBeatMs, woken);
-        }
-        await withdraw(connection, request.nonce);
-      } catch (error) {
-        parts.tell(error instanceof Denied ? error : new Denied("internal_fault", String(error).slice(0, 300)));
-      } finally {
-        await connection?.close();
-      }
-      if (!closed)
-        await parts.sleep.sleep(Math.min(defaults.hubAgainMs * 2 ** Math.min(failures, 10), defaults.hubAgainCapMs));
+  async function work(connection: HubConnection, works: () => void): Promise<void> {
+    await parts.requireOwnPast(connection);
+    await connection.listen((what) => {
+      if (isForGateway(what, gateway)) woken.wake();
+    });
+    works();
+    while (!closed) {
+      if (woken.aborted) woken = new Waker();
+      await ask(connection);
+      parts.tell(null);
+      await take(connection);
+      if (closed) break;
+      // Whoever tells all the time is not looked at all the time.
+      await parts.sleep.sleep(defaults.hubAgainMs);
+      if (!closed) await parts.sleep.sleep(defaults.hubBeatMs, woken);
     }
+    await withdraw(connection, request.nonce);
   }
-  const ended = run();
+
+  const ended = keepConnected(parts, {
+    work,
+    wake: () => woken.wake(),
+    failed: (error) =>
+      parts.tell(error instanceof Denied ? error : new Denied("internal_fault", String(error).slice(0, 300))),
+    isOver: () => closed,
+  });
 
   return {
     close() {

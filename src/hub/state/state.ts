@@ -2,6 +2,7 @@ import { isoTime, Waker } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { HubConnection } from "../connect.ts";
+import { isFinal, keepConnected, troubleOf } from "../keep-connected.ts";
 import { HUB_SCHEMA, shortText } from "../schema.ts";
 import { type CameHome, readAdopter } from "./adopt.ts";
 import { keepWord, makeWord, nothingSaid, type Word } from "./make-word.ts";
@@ -30,7 +31,6 @@ interface Spoken extends Word {
   readonly waiting: readonly Waiting[];
 }
 
-const FINAL: readonly string[] = ["hub_rolled_back", "hub_forked"];
 const NOWHERE = { term: 0, tick: 0 };
 
 /**
@@ -128,13 +128,14 @@ export function startState(parts: StateParts): StateKeeper {
     return sleep.sleep(defaults.hubStateGatherMs, hurried);
   }
 
-  async function work(connection: HubConnection, lost: Waker): Promise<void> {
+  async function work(connection: HubConnection, works: () => void, requireLive: () => void): Promise<void> {
+    current = connection;
     await agree(connection);
     await takenOver.begin(connection);
     while (!closed) {
-      // Made anew before anybody needs it.
-      if (lost.aborted) throw new Denied("hub_unreachable", "The connection to the hub's database was lost.");
+      requireLive();
       trouble = null;
+      works();
       unsaid.touchEnded();
       if (!unsaid.isUrgent() && unsaid.size() > 0) await gather();
       const word = nextWord();
@@ -148,40 +149,23 @@ export function startState(parts: StateParts): StateKeeper {
     }
   }
 
-  async function run(): Promise<void> {
-    for (let failures = 0; !closed; failures++) {
-      let connection: HubConnection | null = null;
-      try {
-        connection = await parts.connect();
-        const lost = new Waker();
-        connection.onLost(() => {
-          lost.wake();
-          woken.wake();
-        });
-        current = connection;
-        await work(connection, lost);
-      } catch (error) {
-        const next = error instanceof Denied ? error : new Denied("hub_unreachable", String(error).slice(0, 300));
-        // What the database refuses may be a term that is gone: the next look tells.
-        if (trouble?.code !== next.code && next.code !== "hub_refused") parts.onTrouble(next);
-        if (at.term > 0 && trouble === null) failures = 0;
-        trouble = next;
-        refuse(next.code === "hub_refused" ? away() : next);
-      } finally {
-        current = null;
-        await connection?.close();
-      }
-      if (closed || FINAL.includes(trouble?.code ?? "")) return;
-      await sleep.sleep(Math.min(defaults.hubAgainMs * 2 ** Math.min(failures, 10), defaults.hubAgainCapMs));
-    }
-  }
-
   function refusal(): Denied | null {
     if (closed) return away();
     return trouble?.code === "hub_refused" ? away() : trouble;
   }
 
-  void run();
+  void keepConnected(parts, {
+    work,
+    wake: () => woken.wake(),
+    failed(error) {
+      const next = troubleOf(error);
+      // What the database refuses may be a term that is gone: the next look tells.
+      if (trouble?.code !== next.code && next.code !== "hub_refused") parts.onTrouble(next);
+      trouble = next;
+      refuse(next.code === "hub_refused" ? away() : next);
+    },
+    isOver: () => closed || isFinal(trouble),
+  });
 
   return {
     requireReady() {
