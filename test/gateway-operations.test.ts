@@ -784,6 +784,7 @@ test("a write that was on its way when the gateway was killed becomes an operati
   gate.resolve();
   const [operation] = bench.gateway.operations.list();
   assert.ok(operation !== undefined);
+  assert.equal(operation.token, provider.received[0]?.headers["idempotency-key"], "its token is kept");
   await until("succeeded", () => operation);
   assert.equal(provider.received.filter(({ method }) => method === "POST").length, 1);
 });
