@@ -44,6 +44,8 @@ export function followGateway<Client extends PageClient>(
   const listeners = new Set<(news: News) => void>();
   let connection: Connection = { kind: "lost", why: "not asked yet" };
   let waiting: readonly ShownApproval[] = [];
+  /** When each was told of by itself: a list that was asked for before that knows less of it. */
+  let told = new Map<string, number>();
   let board: OperationBoard = { open: 0, needs_person: 0, shown: [], ended: [] };
 
   function tell(news: News): void {
@@ -58,14 +60,19 @@ export function followGateway<Client extends PageClient>(
       case "lost":
         setConnection({ kind: "lost", why: event.why });
         return;
-      case "list":
-        waiting = event.views.filter(hasCard).map(show);
+      case "list": {
+        told = new Map([...told].filter(([, ms]) => ms >= event.askedMs));
+        const isNewer = (one: ApprovalRecord): boolean => told.has(keyOf(one));
+        const listed = event.views.filter(hasCard).filter((view) => !isNewer(view));
+        waiting = [...listed.map(show), ...waiting.filter(isNewer)];
         tell({ kind: "waiting", approvals: waiting });
         return;
+      }
       case "approval": {
         // What waits in line has no card yet: nobody could read it.
         if (!hasCard(event.view)) return;
         const approval = show(event.view);
+        told.set(keyOf(approval), ports.clock.bootMs());
         const others = waiting.filter((one) => keyOf(one) !== keyOf(approval));
         waiting = approval.state === "pending" ? [...others, approval] : others;
         tell({ kind: "approval", approval });
