@@ -147,7 +147,7 @@ async function runTogether(
   chmodSync(dirname(list), 0o755);
   chmodSync(list, 0o666);
   const program = join(where.clone, "scripts", "suite", "run-files.ts");
-  const before = ["cheap-kdf.ts", "from-one-file.ts"].map(
+  const before = ["tell-all.ts", "cheap-kdf.ts", "from-one-file.ts"].map(
     (name) => `--import=${join(where.clone, "scripts", "suite", name)}`,
   );
   const node = [...where.command, where.node, "--disable-warning=ExperimentalWarning", ...before];
