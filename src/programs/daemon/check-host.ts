@@ -3,10 +3,10 @@ import type { ProbeResult } from "../../conventions/ssh/probe.ts";
 import type { Credentials } from "../../gateway/ports.ts";
 import type { Ledger } from "../../gateway/record/ledger.ts";
 import type { Envelope } from "../../gateway/record/record.ts";
-import { Denied } from "../../kernel/failure.ts";
 import { readSshPublicLine, sshFingerprint } from "../../kernel/ssh-key.ts";
 import type { Login } from "../../surfaces/operator/logins.ts";
 import type { HostToCheck } from "../../surfaces/operator/steward.ts";
+import { lockedError } from "./unlocked.ts";
 
 export type ProbeHost = (target: HostToCheck, signer: SshSigner) => Promise<readonly ProbeResult[]>;
 
@@ -24,8 +24,7 @@ export async function checkHost(
   target: HostToCheck,
   login: Login,
 ): Promise<readonly ProbeResult[]> {
-  if (credentials === null)
-    throw new Denied("gateway_locked", "The gateway is locked. An operator unlocks it with: gw unlock");
+  if (credentials === null) throw lockedError();
   const { ledger, envelope, probe } = parts;
   const signer = credentials.lendSshSigner(target.credential, target.hostKey);
   try {

@@ -24,7 +24,7 @@ import { OPERATOR_SOCKET } from "./plane-records.ts";
 import { statusOf } from "./status.ts";
 import type { StewardParts } from "./steward-parts.ts";
 import { auditRecipientsOf, operatorKeysOf, raisedBy, readTrust, type Trust, vaultHashOf } from "./trust.ts";
-import { openCompartment } from "./unlocked.ts";
+import { lockedError, openCompartment } from "./unlocked.ts";
 import { recordDecisions, suspendCredentials } from "./upgrade.ts";
 
 export interface DaemonSteward extends Steward {
@@ -37,8 +37,7 @@ export interface DaemonSteward extends Steward {
 
 export function createSteward(parts: StewardParts): DaemonSteward {
   const { gateway, log, envelope, state, clock } = parts;
-  const record = (events: readonly HouseEvent[]): Promise<void> => gateway.ledger.note(events);
-  const recordHappened = (events: readonly HouseEvent[]): Promise<void> => gateway.ledger.noteHappened(events);
+  const { note: record, noteHappened: recordHappened } = gateway.ledger;
 
   /** What opens or closes the compartment: of two operators who unlock at one moment the second finds it open, and no lock meets one half open. */
   const takingTurns = inTurn();
@@ -244,8 +243,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
 
     async suspendCredentials(labels, reason, login) {
       const opened = state.compartment;
-      if (opened === null)
-        throw new Denied("gateway_locked", "The gateway is locked. An operator unlocks it with: gw unlock");
+      if (opened === null) throw lockedError();
       const log = { ledger: gateway.ledger, envelope };
       const asked = { labels, reason, wallMs: clock.wallMs() };
       const { suspended, vault } = await suspendCredentials(log, parts.home, opened.service, asked, login);
@@ -261,16 +259,13 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     hostKeys: () =>
       takingTurns(async () => {
         const keys = await state.compartment?.hostKeys("draw");
-        if (keys == null)
-          throw new Denied("gateway_locked", "The gateway is locked. An operator unlocks it with: gw unlock");
-        const half = (key: KeyObject): string => rawPublicOf(key).toString("base64url");
+        if (keys == null) throw lockedError();
         return { identity_key: half(keys.identity), lending_key: half(keys.lending) };
       }),
 
     waitingKey: () =>
       takingTurns(() => {
         const { signing, reading } = drawWaitingKey(parts.settings.home, state.trust.vault.vaultId, parts.random);
-        const half = (key: KeyObject): string => rawPublicOf(key).toString("base64url");
         return Promise.resolve({ signing_key: half(signing), reading_key: half(reading) });
       }),
 
@@ -301,3 +296,5 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     },
   };
 }
+
+const half = (key: KeyObject): string => rawPublicOf(key).toString("base64url");

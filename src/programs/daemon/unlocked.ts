@@ -176,3 +176,7 @@ export function noteOf({ vault, policy }: HighWater) {
   };
   return { table: "notes", id: NOTE, runId: "", state: "kept", body } as const;
 }
+
+export function lockedError(): Denied {
+  return new Denied("gateway_locked", "The gateway is locked. An operator unlocks it with: gw unlock");
+}
