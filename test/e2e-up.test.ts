@@ -86,6 +86,28 @@ describe("a start that cannot be says what to do", asUser, () => {
     assert.ok(!existsSync(join(two.folder, "audit")));
   });
 
+  test("what refuses a start whoever types what is said before anybody is asked, by npm start too", async () => {
+    const twin = home.copy();
+    const nowhere = join(folder, "nowhere", "agent.sock");
+    for (const [code, config] of [
+      ["socket_path_unsafe", `agent_socket: ${nowhere}\n`],
+      ["config_invalid", "callbacks: { listen: nowhere }\n"],
+    ] as const) {
+      writeFileSync(join(twin.folder, "config.yaml"), config, { mode: 0o600 });
+      const byHand = await twin.run(["up"]);
+      assert.deepEqual([byHand.code, codeOf(byHand)], [1, code]);
+    }
+    const env = { ...twin.environment(), GW_HOME: twin.folder };
+    const started = await within(startProgram(env).exited, 120_000, "npm start");
+    assert.deepEqual([started.code, codeOf(started)], [1, "config_invalid"]);
+    const none = makeFolder();
+    mkdirSync(join(none, "home"), { mode: 0o700 });
+    writeFileSync(join(none, "home", "config.yaml"), "callbacks: { listen: nowhere }\n", { mode: 0o600 });
+    const fresh = startProgram({ ...home.environment(), GW_HOME: join(none, "home") });
+    assert.equal(codeOf(await within(fresh.exited, 120_000, "npm start")), "config_invalid");
+    assert.ok(!existsSync(join(none, "home", "vault.json")), "no home was made that could not be started");
+  });
+
   test("a wrong passphrase begins no gateway, and the next one that is right tells of it and records it", async () => {
     const wrong = join(folder, "wrong-passphrase");
     writeFileSync(wrong, "not the passphrase at all\n", { mode: 0o600 });
@@ -193,19 +215,13 @@ describe("npm start for a second user of the machine", asUser, () => {
     running = await npmStart();
     await running.end("SIGTERM");
     const other = await take(portOf(home));
-    const refused = await startProgram().exited;
+    const refused = await startProgram(env).exited;
     other?.close();
     assert.deepEqual([refused.code, codeOf(refused)], [1, "port_in_use"]);
   });
 
-  /** As scripts/setup.mjs does it, once everything is installed; but compiled, which takes a fifth (e2e-journey starts the sources). */
-  function startProgram(): Started {
-    const flags = ["--disable-warning=ExperimentalWarning", "--disable-sigusr1"];
-    return start([process.execPath, ...flags, programOf(GW, "start")], { env });
-  }
-
   async function npmStart(): Promise<Started> {
-    const started = startProgram();
+    const started = startProgram(env);
     await until(
       "it runs",
       () => {
@@ -217,6 +233,12 @@ describe("npm start for a second user of the machine", asUser, () => {
     return started;
   }
 });
+
+/** As scripts/setup.mjs does it, once everything is installed; but compiled, which takes a fifth (e2e-journey starts the sources). */
+function startProgram(env: NodeJS.ProcessEnv): Started {
+  const flags = ["--disable-warning=ExperimentalWarning", "--disable-sigusr1"];
+  return start([process.execPath, ...flags, programOf(GW, "start")], { env });
+}
 
 function portOf(home: Home): number {
   const pack = readFileSync(join(home.folder, "packs", "reference.yaml"), "utf8");

@@ -119,6 +119,7 @@ function createDeps(): CliDeps {
       const { readFormat } = await import("../adapters/store/sqlite/upgrade-state.ts");
       return { known: stateMigrations.length, found: home === null ? undefined : readFormat(home) };
     },
+    requireStartable: async (home, config) => (await import("./daemon/startable.ts")).requireStartable(home, config),
     startGateway,
     serverCheck: async (home, serviceKey, how) =>
       (await import("./server-check.ts")).serverCheckOf(home, serviceKey, {

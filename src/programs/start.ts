@@ -5,8 +5,6 @@ import { allScopes, type Reference, startReference } from "../../packages/refere
 import { harden } from "../adapters/platform/callers.ts";
 import { requireServerOf } from "../adapters/platform/server.ts";
 import { createClock, systemRandom, systemSleep } from "../adapters/platform/system.ts";
-import { stateMigrations } from "../adapters/store/sqlite/state-schema.ts";
-import { readFormat } from "../adapters/store/sqlite/upgrade-state.ts";
 import { readPack } from "../conventions/action/read.ts";
 import { Denied } from "../kernel/failure.ts";
 import { installation } from "../kernel/installation.ts";
@@ -27,6 +25,7 @@ import type { Door } from "../surfaces/place/place.ts";
 import { openHome } from "../vault/files/home.ts";
 import { makeFolder } from "../vault/files/make-folder.ts";
 import { generatePassphrase } from "../vault/passphrase/generate.ts";
+import { requireStartable } from "./daemon/startable.ts";
 import { logins } from "./logins.ts";
 import { serverCheckOf } from "./server-check.ts";
 import { makeHome } from "./start/make-home.ts";
@@ -62,8 +61,10 @@ process.exitCode = await answering(io, async () => {
 
 async function start() {
   const fresh = !openHome(folder, systemRandom).exists();
-  const asks = !existsSync(keyFile) && (fresh || (await isUnlockable(folder, {}, io, systemRandom, formats)));
+  const startable = () => requireStartable(folder, undefined);
+  const asks = !existsSync(keyFile) && (fresh || (await isUnlockable(folder, {}, io, systemRandom, startable)));
   makeFolder(join(folder, "provider"));
+  if (fresh) await startable();
   const provider = await startProvider(fresh ? PORT : portOf(folder), fresh);
   try {
     using typed = fresh ? await makeFreshHome(provider) : null;
@@ -75,10 +76,6 @@ async function start() {
   } finally {
     await provider.close();
   }
-}
-
-async function formats() {
-  return { known: stateMigrations.length, found: readFormat(folder) };
 }
 
 async function serve(gateway: GatewayProcess, fresh: boolean, unattended: boolean) {

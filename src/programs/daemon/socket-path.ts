@@ -14,7 +14,13 @@ const STICKY = 0o1000;
  * Clears the way for a socket. Only what a killed gateway of this user left is removed, and only where nobody else can put
  * something in its place; the log's lock already says that no other gateway works in this home.
  */
-export function clearSocketPath({ path, group }: SocketAccess): void {
+export function clearSocketPath(access: SocketAccess): void {
+  requireSocketPath(access);
+  rmSync(access.path, { force: true });
+}
+
+/** Where a socket can be made, and only by us. */
+export function requireSocketPath({ path, group }: SocketAccess): void {
   const own = process.geteuid?.() ?? -1;
   const folder = lstatSync(dirname(path), { throwIfNoEntry: false });
   if (folder === undefined || !folder.isDirectory()) {
@@ -39,7 +45,6 @@ export function clearSocketPath({ path, group }: SocketAccess): void {
       `${path} is there already and is no socket of this gateway (owner ${there.uid}). Find out who made it, then remove it.`,
     );
   }
-  rmSync(path, { force: true });
 }
 
 /** Only a member of a group may give a file to it. */

@@ -29,6 +29,8 @@ export interface CliDeps {
   examine(home: string): Examine;
   /** The format of the state that this program knows, and the one that a home has; of no home where it is null. */
   formats(home: string | null): Promise<Formats>;
+  /** Throws what would refuse a start of the gateway, as far as it is seen without one. */
+  requireStartable(home: string, config?: string): Promise<void>;
   /** Starts the gateway process for a home and resolves when it is ready. */
   startGateway(home: string, keyFile: string | null, config?: string): Promise<GatewayProcess>;
   /** How the gateway at the socket is proven before it is handed the service key. */

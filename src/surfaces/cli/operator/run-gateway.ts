@@ -23,11 +23,12 @@ export interface UpOptions extends OperatorOptions {
 /** `gw up`: starts the gateway and hands it the service key. The passphrase stays in this process. */
 export function runUp(options: UpOptions, deps: CliDeps): Promise<Exit> {
   return answering(deps.io, async () => {
+    const { home, config } = options;
     const asks = !options.locked && options.keyFile === undefined;
     const gateway =
-      asks && (await isUnlockable(options.home, options, deps.io, deps.random, () => deps.formats(options.home)))
+      asks && (await isUnlockable(home, options, deps.io, deps.random, () => deps.requireStartable(home, config)))
         ? await startUnlocked(options, deps)
-        : await deps.startGateway(options.home, options.keyFile ?? null, options.config);
+        : await deps.startGateway(home, options.keyFile ?? null, config);
     for (const line of statusLines(await readStatus(operatorDoor(options)))) deps.io.out(line);
     deps.io.out("Approve with: gw watch   Stop with: Ctrl-C");
     return (await gateway.stopped) === 0 ? exits.done : exits.denied;

@@ -41,13 +41,11 @@ export async function isUnlockable(
   options: { readonly operator?: string; readonly passphraseFile?: string },
   io: CliIo,
   random: Random,
-  /** Of the state in the home: what a newer program wrote is not touched, not even to count a try. */
-  formats: () => Promise<{ readonly known: number; readonly found?: unknown }>,
+  requireStartable: () => Promise<void>,
 ): Promise<boolean> {
   let vault: Vault;
   try {
-    const { known, found = known } = await formats();
-    if (!(typeof found === "number" && found <= known)) return false;
+    await requireStartable();
     const opened = openHome(home, random);
     vault = opened.readVault();
     opened.readPolicy(vault);
