@@ -177,6 +177,39 @@ test("the workstation's commands of docs/install.md, where no systemd of the use
   }
 });
 
+test("npm start unlocks as gw up does: wrong passphrases are recorded, and the log is vouched for", {
+  ...asUser,
+  ...(noTmux === null ? {} : { skip: noTmux }),
+}, async () => {
+  const folder = makeFolder();
+  const home = await new Home(folder).init();
+  const passphrase = readFileSync(home.passphraseFile, "utf8").trim();
+  const startHere = async (typed: string, shown: string, stop: boolean): Promise<void> => {
+    const env = { ...home.environment(), GW_HOME: home.folder };
+    // Ctrl-C is for the program, not for the shell around it.
+    const pane = openPane(folder, `trap : INT; ${startCommand().join(" ")}; echo "LEFT $?"; sleep 600`, env);
+    try {
+      await pane.shows("Passphrase of ada:");
+      pane.write(typed);
+      pane.type("Enter");
+      await pane.shows(shown);
+      if (stop) pane.type("C-c");
+      await pane.shows(/LEFT \d/);
+    } finally {
+      pane.close();
+    }
+  };
+  await startHere("not the passphrase at all", "passphrase_wrong", false);
+  await startHere(passphrase, "It runs.", true);
+  const verified = await home.verify();
+  assert.equal(verified.code, 0, verified.out);
+  const failed = await home.events("unlock_failed");
+  assert.deepEqual(
+    failed.map(({ method, count }) => [method, count]),
+    [["passphrase", 1]],
+  );
+});
+
 describe("npm start for a second user of the machine", asUser, () => {
   const folder = makeFolder();
   const home = new Home(folder);
@@ -235,9 +268,12 @@ describe("npm start for a second user of the machine", asUser, () => {
 });
 
 /** As scripts/setup.mjs does it, once everything is installed; but compiled, which takes a fifth (e2e-journey starts the sources). */
+function startCommand(): readonly string[] {
+  return [process.execPath, "--disable-warning=ExperimentalWarning", "--disable-sigusr1", programOf(GW, "start")];
+}
+
 function startProgram(env: NodeJS.ProcessEnv): Started {
-  const flags = ["--disable-warning=ExperimentalWarning", "--disable-sigusr1"];
-  return start([process.execPath, ...flags, programOf(GW, "start")], { env });
+  return start(startCommand(), { env });
 }
 
 function portOf(home: Home): number {

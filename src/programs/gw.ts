@@ -6,19 +6,19 @@ import type { Clock } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied, Fault } from "../kernel/failure.ts";
 import { deniedByFiles } from "../kernel/file-trouble.ts";
-import type { JsonObject } from "../kernel/json.ts";
 import type { CliDeps } from "../surfaces/cli/commands/deps.ts";
 import { exits } from "../surfaces/cli/io.ts";
 import { createProgram } from "../surfaces/cli/program.ts";
 import { openTerminal } from "../surfaces/cli/terminal.ts";
 import type { VaultChanged } from "../surfaces/cli/vault/session.ts";
-import { openConnection, Unreachable } from "../surfaces/client/connection.ts";
+import { Unreachable } from "../surfaces/client/connection.ts";
 import { findPlace } from "../surfaces/place/find.ts";
 import type { Place } from "../surfaces/place/place.ts";
 import { logins } from "./logins.ts";
 import { copyFor, copyHome, isElsewhere, notHere, refreshCopy } from "./operator-copy.ts";
 import { startGateway } from "./start-gateway.ts";
 import { stateFolder } from "./state-folder.ts";
+import { tellWrongPassphrase } from "./tell-wrong-passphrase.ts";
 import { version } from "./version.ts";
 
 /** Programs that are callers themselves: the gateway has to look at their image, and they hold no secret. */
@@ -90,8 +90,7 @@ function createDeps(): CliDeps {
         (await import("../adapters/transport/http/await-browser.ts")).awaitBrowser(port, state),
       afterChange: (change) =>
         place !== null && isElsewhere(place) ? sendChange(change, clock) : untilSeen(change.home, clock.bootMs),
-      afterWrongPassphrase: ({ operator, failedAttempts }) =>
-        tellGateway("/v1/unlock/failed", { operator, failed_attempts: failedAttempts }),
+      afterWrongPassphrase: (failure) => tellWrongPassphrase(placed().operator, failure, io),
     },
     requireHome,
     async homeKeeper() {
@@ -248,20 +247,6 @@ async function sendChange(change: VaultChanged, clock: Clock): Promise<void> {
   } catch (error) {
     dropMirrored(change.home);
     throw error;
-  }
-}
-
-/** Tells a running gateway that a passphrase was wrong: open to whoever can reach the socket, and it gives nothing away. */
-async function tellGateway(path: string, body: JsonObject): Promise<void> {
-  const connection = openConnection(placed().operator);
-  try {
-    await connection.tell(path, { body });
-  } catch (error) {
-    if (error instanceof Unreachable) return;
-    if (!(error instanceof Denied)) throw error;
-    io.err(`warning: the running gateway did not take the change: ${error.code}: ${error.message}`);
-  } finally {
-    connection.close();
   }
 }
 

@@ -12,16 +12,14 @@ import type { Secret } from "../kernel/secret.ts";
 import { answering } from "../surfaces/cli/answer.ts";
 import type { GatewayProcess } from "../surfaces/cli/commands/deps.ts";
 import { exits } from "../surfaces/cli/io.ts";
-import { statusLines } from "../surfaces/cli/operator/run-gateway.ts";
+import { startUnlocked, statusLines } from "../surfaces/cli/operator/run-gateway.ts";
 import { programFile } from "../surfaces/cli/program-file.ts";
 import { openTerminal } from "../surfaces/cli/terminal.ts";
 import { choosePassphrase } from "../surfaces/cli/vault/init.ts";
-import { isUnlockable } from "../surfaces/cli/vault/open-keys.ts";
-import { withOperator } from "../surfaces/cli/vault/session.ts";
-import { connectOperator } from "../surfaces/client/operator.ts";
+import { isUnlockable, type WrongPassphrase } from "../surfaces/cli/vault/open-keys.ts";
 import { readStatus } from "../surfaces/client/read-status.ts";
 import { findPlace } from "../surfaces/place/find.ts";
-import type { Door } from "../surfaces/place/place.ts";
+import type { Place } from "../surfaces/place/place.ts";
 import { openHome } from "../vault/files/home.ts";
 import { makeFolder } from "../vault/files/make-folder.ts";
 import { generatePassphrase } from "../vault/passphrase/generate.ts";
@@ -31,6 +29,7 @@ import { serverCheckOf } from "./server-check.ts";
 import { makeHome } from "./start/make-home.ts";
 import { startGateway } from "./start-gateway.ts";
 import { stateFolder } from "./state-folder.ts";
+import { tellWrongPassphrase } from "./tell-wrong-passphrase.ts";
 
 /**
  * `npm start`: a gateway on embedded defaults with the reference provider beside it, so that the first call works at once.
@@ -48,7 +47,7 @@ const ports = {
   stateFolder: stateFolder(),
   logins,
   afterChange: async () => undefined,
-  afterWrongPassphrase: async () => undefined,
+  afterWrongPassphrase: async (failure: WrongPassphrase) => tellWrongPassphrase((await place()).operator, failure, io),
 };
 const folder = resolve(process.env["GW_HOME"] ?? join(homedir(), ".gw"));
 const keyFile = join(folder, "service.key");
@@ -67,20 +66,23 @@ async function start() {
   if (fresh) await startable();
   const provider = await startProvider(fresh ? PORT : portOf(folder), fresh);
   try {
-    using typed = fresh ? await makeFreshHome(provider) : null;
-    // A new home has a key file by now where nobody could be asked.
-    const unattended = existsSync(keyFile);
-    const gateway =
-      asks && !unattended ? await startUnlocked(typed) : await startGateway(folder, unattended ? keyFile : null);
-    return await serve(gateway, fresh, unattended);
+    const gateway = await launch(provider, fresh, asks);
+    return await serve(gateway, fresh, existsSync(keyFile));
   } finally {
     await provider.close();
   }
 }
 
+async function launch(provider: Reference, fresh: boolean, asks: boolean): Promise<GatewayProcess> {
+  using typed = fresh ? await makeFreshHome(provider) : null;
+  // A new home has a key file by now where nobody could be asked.
+  const unattended = existsSync(keyFile);
+  return asks && !unattended ? await startWith(typed) : await startGateway(folder, unattended ? keyFile : null);
+}
+
 async function serve(gateway: GatewayProcess, fresh: boolean, unattended: boolean) {
   try {
-    for (const line of statusLines(await readStatus(await operatorDoor()))) io.out(line);
+    for (const line of statusLines(await readStatus((await place()).operator))) io.out(line);
     io.out("");
     if (unattended && fresh && !hasTerminal()) sayNobodyDecides();
     else sayWhatNext(unattended);
@@ -163,30 +165,24 @@ function hasTerminal(): boolean {
 }
 
 /** As every client finds it: whoever listens there has to be the home's own user. */
-async function operatorDoor(): Promise<Door> {
-  return (await findPlace({ home: folder, config: undefined }, requireServerOf)).operator;
+function place(): Promise<Place> {
+  return findPlace({ home: folder, config: undefined }, requireServerOf);
 }
 
-/** As gw up does it: the keys first, then the gateway. */
-function startUnlocked(typed: Secret | null): Promise<GatewayProcess> {
+/** As gw up does it, with the passphrase that was just typed where one was. */
+async function startWith(typed: Secret | null): Promise<GatewayProcess> {
   const again = typed?.copy();
   const asking = again === undefined ? io : { ...io, askSecret: async () => again };
-  return withOperator({ home: folder, json: false }, asking, ports, async ({ home, operator }) => {
-    const gateway = await startGateway(folder, null);
-    try {
-      const client = await connectOperator(await operatorDoor(), operator, clock);
-      try {
-        await client.unlock(serverCheckOf(home, operator.serviceKey, { child: gateway.pid, first: true }));
-        return gateway;
-      } finally {
-        client.close();
-      }
-    } catch (error) {
-      gateway.stop();
-      await gateway.stopped;
-      throw error;
-    }
-  });
+  return startUnlocked(
+    { home: folder, json: false, place: await place() },
+    {
+      io: asking,
+      clock,
+      vault: ports,
+      startGateway,
+      serverCheck: async (home, serviceKey, how) => serverCheckOf(home, serviceKey, how),
+    },
+  );
 }
 
 /** There was no terminal to show an operator passphrase on. */

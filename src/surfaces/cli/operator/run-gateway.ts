@@ -12,7 +12,7 @@ import { type BaseOptions, type OperatorOptions, operatorDoor } from "../options
 import { isUnlockable } from "../vault/open-keys.ts";
 import { type VaultSession, withOperator } from "../vault/session.ts";
 import { endLogin } from "./login.ts";
-import { attestLog, type GatewaySession, logIn, withGateway } from "./session.ts";
+import { attestLog, type GatewaySession, logIn, type SessionDeps, withGateway } from "./session.ts";
 
 export interface UpOptions extends OperatorOptions {
   readonly keyFile?: string;
@@ -36,7 +36,10 @@ export function runUp(options: UpOptions, deps: CliDeps): Promise<Exit> {
 }
 
 /** The keys are opened first: a wrong passphrase after the start would leave a piece of log that nobody vouched for. */
-function startUnlocked(options: UpOptions, deps: CliDeps): Promise<GatewayProcess> {
+export function startUnlocked(
+  options: OperatorOptions & { readonly config?: string },
+  deps: SessionDeps & Pick<CliDeps, "startGateway" | "serverCheck">,
+): Promise<GatewayProcess> {
   return withOperator(options, deps.io, deps.vault, async (session) => {
     const gateway = await deps.startGateway(options.home, null, options.config);
     try {

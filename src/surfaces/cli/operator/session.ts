@@ -30,11 +30,14 @@ export function withGateway(
   return withOperator(options, deps.io, deps.vault, (session) => logIn(session, options, deps, work));
 }
 
+/** What a session with the gateway needs of the machine. */
+export type SessionDeps = Pick<CliDeps, "io" | "clock" | "vault">;
+
 /** The same with keys that are open already. */
 export async function logIn(
   session: VaultSession,
   options: OperatorOptions & { readonly attest?: boolean },
-  deps: CliDeps,
+  deps: SessionDeps,
   work: (session: GatewaySession) => Promise<Exit>,
 ): Promise<Exit> {
   const client = await connectOperator(operatorDoor(options), session.operator, deps.clock);
@@ -129,7 +132,7 @@ function isBehind(status: Status, { vault, policy }: SeenLine) {
  */
 export async function attestLog(
   { home }: OperatorOptions,
-  { io, clock, vault: { stateFolder } }: CliDeps,
+  { io, clock, vault: { stateFolder } }: SessionDeps,
   session: VaultSession,
   client: OperatorClient,
   seen: SeenLine = seenOf(stateFolder, session.home.readVault()),
