@@ -348,11 +348,14 @@ test("a callback that waits for its read is dropped when automation stops meanwh
 test("a credential that is disabled for a moment does not end automation because a callback came then", async () => {
   const operation = await observed();
   const held = { eachUse: false, disabled: false, origin: provider.origin };
-  bench.credentials.set("acme-token", { ...held, origin: "https://elsewhere.example" });
+  const { faults, nextPoll } = operation;
+  bench.credentials.set("acme-token", { ...held, disabled: true });
   await tell("job-1");
-  await untilDone(bench.time, 200, () => operation.hinted.reads === 1);
+  const refused = () => bench.eventsOf("action_finished").filter(({ reason }) => reason === "credential_refused");
+  await untilDone(bench.time, 200, () => refused().length === 1);
   await bench.time.advance(3_000);
   assert.equal(operation.problem, null);
+  assert.deepEqual([operation.faults, operation.nextPoll], [faults, nextPoll], "the schedule never heard of it");
   bench.credentials.set("acme-token", held);
   jobs.state = "succeeded";
   await untilDone(bench.time, 5_000, () => operation.state === "succeeded");

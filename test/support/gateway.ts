@@ -169,12 +169,16 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
   const http = createHttpTransport();
   const sent: string[] = [];
   const credentials: Bench["credentials"] = new Map(options.credentials ?? []);
+  /** As the vault itself refuses. */
+  const lendable = (label: string, origin: string): void => {
+    const held = credentials.get(label);
+    if (held?.disabled === true) throw new Denied("credential_disabled", `${label} is disabled`);
+    if (held?.origin !== origin) throw new Denied("credential_not_bound", `${label} is not bound there`);
+  };
   const vault: Credentials = {
     find: (label) => credentials.get(label) ?? null,
     lendHttp(label, origin) {
-      const held = credentials.get(label);
-      if (held === undefined || held.origin !== origin)
-        throw new Denied("credential_not_bound", `${label} is not bound there`);
+      lendable(label, origin);
       const secret = Secret.fromText(token);
       const headerValue = Secret.fromText(`Bearer ${token}`);
       return { label, headerName: "authorization", headerValue, secrets: [secret], release: () => headerValue.wipe() };
@@ -190,8 +194,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       return exchangeLoan(label, one.exchange, url, Secret.fromText(one.secret), ask);
     },
     lendToken(label, origin, token) {
-      if (credentials.get(label)?.origin !== origin)
-        throw new Denied("credential_not_bound", `${label} is not bound there`);
+      lendable(label, origin);
       return tokenLoan(label, token, null);
     },
     sourceOf: (label) =>
