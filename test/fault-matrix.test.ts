@@ -210,7 +210,7 @@ const conventions: Readonly<Record<string, Convention>> = {
       const made = await stage.call(run, "report.create", REPORT, 0);
       await stage.strike("DELETE /jobs/{job_id}");
       const id = made.result?.operation_id as OperationId;
-      return stage.answer(stage.bench.gateway.startCancel(stage.caller, id, "not needed"), 0);
+      return stage.answer(stage.bench.gateway.startErrand(stage.caller, id, "cancel", "not needed"), 0);
     },
     effects: (stage) => stage.rows("operations").filter(({ cancel_at_ms }) => cancel_at_ms !== null).length,
   },

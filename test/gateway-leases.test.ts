@@ -178,7 +178,7 @@ test("whoever does not hold the lease cannot cancel or settle, and what it knows
   // The first one is not heard of for longer than its lease.
   learn(mine, { kind: "look_again", at: null });
   await untilDone(time, 5_000, () => slow.reached);
-  const refused = first.gateway.startCancel(caller, mine.id, "not needed").done;
+  const refused = first.gateway.startErrand(caller, mine.id, "cancel", "not needed").done;
   await assert.rejects(refused, denies("operation_taken_over"));
   const before = mine.state;
   const said = first.settlement(mine.id, true, { although: "seen on its page" });

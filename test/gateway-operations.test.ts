@@ -381,7 +381,7 @@ test("cancelled is not set because a cancel was sent: only the provider's report
   const { operation_id } = await create();
   const operation = operationOf(operation_id);
   await until("observing", () => operation);
-  const cancel = await bench.gateway.startCancel(caller, operation.id, "wrong range").done;
+  const cancel = await bench.gateway.startErrand(caller, operation.id, "cancel", "wrong range").done;
   assert.equal(cancel.operation_id, operation.id);
   assert.match(cancel.guidance ?? "", /provider decides/);
   assert.equal(operation.state, "cancelling");
@@ -402,7 +402,7 @@ test("who cancels, why and what is expected are stored before the request to sto
     if (request.method === "DELETE") stored = bench.rows("operations", "cancel_requested").map(({ cancel }) => cancel);
     answerJobs(request, response);
   });
-  await bench.gateway.startCancel(caller, operation.id, "wrong range").done;
+  await bench.gateway.startErrand(caller, operation.id, "cancel", "wrong range").done;
   assert.deepEqual(stored, [operation.cancel]);
   const { actor, reason, expectedEffect } = operation.cancel ?? assert.fail("no cancel");
   assert.deepEqual([actor, reason], [caller.key, "wrong range"]);
@@ -413,11 +413,14 @@ test("a job cancelled too late succeeds", async () => {
   const { operation_id } = await create();
   const operation = operationOf(operation_id);
   await until("observing", () => operation);
-  await bench.gateway.startCancel(caller, operation.id, "too late").done;
+  await bench.gateway.startErrand(caller, operation.id, "cancel", "too late").done;
   jobs.state = "succeeded";
   await until("succeeded", () => operation);
   assert.deepEqual({ ...(operation.result as JsonObject) }, { rows: 42 });
-  await assert.rejects(bench.gateway.startCancel(caller, operation.id, "x").done, denies("operation_not_cancellable"));
+  await assert.rejects(
+    bench.gateway.startErrand(caller, operation.id, "cancel", "x").done,
+    denies("operation_not_cancellable"),
+  );
 });
 
 test("a cancel that is proven not to have left stays requested, and the job is still observed", async () => {
@@ -425,7 +428,7 @@ test("a cancel that is proven not to have left stays requested, and the job is s
   const operation = operationOf(operation_id);
   await until("observing", () => operation);
   bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: "https://elsewhere.example" });
-  await bench.gateway.startCancel(caller, operation.id, "stop").done;
+  await bench.gateway.startErrand(caller, operation.id, "cancel", "stop").done;
   assert.equal(operation.state, "cancel_requested");
   bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
   jobs.state = "failed";
@@ -436,7 +439,7 @@ test("cancelling is a side effect that the scope must have", async () => {
   caller = scriptedCaller();
   run = await bench.openApproved(caller, ["acme.report.create"]);
   const { operation_id } = await create();
-  const cancel = bench.gateway.startCancel(caller, operation_id as OperationId, "x");
+  const cancel = bench.gateway.startErrand(caller, operation_id as OperationId, "cancel", "x");
   await assert.rejects(cancel.done, denies("action_not_permitted"));
   assert.equal(provider.received.filter(({ method }) => method === "DELETE").length, 0);
 });
@@ -452,7 +455,7 @@ async function failedJob(): Promise<Operation> {
 }
 
 const resumeIt = (operation: Operation): Promise<CallResult> =>
-  settled(bench.gateway.startResume(caller, operation.id, "the disk was full").done);
+  settled(bench.gateway.startErrand(caller, operation.id, "resume", "the disk was full").done);
 
 test("failed work is resumed by an action of its own, and observed until the provider reports its end", async () => {
   const operation = await failedJob();
@@ -499,7 +502,7 @@ test("only what failed is resumed, by its own caller, within the scope", async (
   const running = operationOf((await create()).operation_id);
   await assert.rejects(resumeIt(running), denies("operation_not_resumable"));
   const stranger = scriptedCaller();
-  assert.throws(() => bench.gateway.startResume(stranger, running.id, "mine"), denies("not_found"));
+  assert.throws(() => bench.gateway.startErrand(stranger, running.id, "resume", "mine"), denies("not_found"));
   jobs.create = (response) => answerJson(response, 422, { code: "no" });
   const rejected = operationOf((await create()).operation_id);
   assert.equal(rejected.state, "failed");
@@ -537,7 +540,7 @@ test("a resume that is proven refused leaves the work failed; one without an ans
 test("two resumes at once send one", async () => {
   const operation = await failedJob();
   const both = await Promise.allSettled([
-    settled(bench.gateway.startResume(caller, operation.id, "one").done),
+    settled(bench.gateway.startErrand(caller, operation.id, "resume", "one").done),
     bench.gateway.operations.resume(operation.id, "ada", "two"),
   ]);
   assert.deepEqual(both.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
@@ -571,7 +574,7 @@ test("a gateway killed while it resumes observes the job again and does not resu
   const operation = await failedJob();
   const gate = Promise.withResolvers<void>();
   jobs.resume = (response) => void gate.promise.then(() => response.destroy());
-  bench.gateway.startResume(caller, operation.id, "again").done.catch(() => undefined);
+  bench.gateway.startErrand(caller, operation.id, "resume", "again").done.catch(() => undefined);
   await untilDone(bench.time, 10, () => jobs.resumes.length === 1);
   const { time } = bench;
   await bench.abandon();

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { isJobErrand, type OperationErrand, operationErrands } from "../conventions/operation/errand.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
@@ -29,6 +30,12 @@ export async function answerApi(
   if (api.home === null && !BY_HUB.has(what)) throw notByHub(noun);
   const aboutHome = api.home === null ? undefined : answerHome(api.home, api.turn, what, name, meant);
   if (aboutHome !== undefined) return sendJson(response, 200, await aboutHome);
+  const errand = operationErrands.find((one) => what === asked(one));
+  if (errand !== undefined) {
+    const given = await meant();
+    const reason = isJobErrand(errand) ? textOf(given, "reason") : undefined;
+    return sendJson(response, 200, await api.live.client().askOperation(errand, name, reason));
+  }
   switch (what) {
     case "GET events":
       return follow(api, page, response);
@@ -51,13 +58,6 @@ export async function answerApi(
       return sendJson(response, 200, { session_id: name, state: "ended" });
     case "GET operations/*":
       return sendJson(response, 200, await api.live.client().operation(name));
-    case "POST operations/*/cancel":
-      return sendJson(response, 200, await api.live.client().cancelOperation(name, textOf(await meant(), "reason")));
-    case "POST operations/*/resume":
-      return sendJson(response, 200, await api.live.client().resumeOperation(name, textOf(await meant(), "reason")));
-    case "POST operations/*/reconcile":
-      await meant();
-      return sendJson(response, 200, await api.live.client().reconcileOperation(name));
     case "POST operations/*/settle":
       return sendJson(response, 200, await api.settle(name, await meant()));
     case "GET activity":
@@ -84,6 +84,10 @@ export async function answerApi(
     default:
       return notThere();
   }
+}
+
+function asked(errand: OperationErrand): string {
+  return `POST operations/*/${errand}`;
 }
 
 /** All that can be asked beyond this machine: a link lets in to enrol the passkey that then does, and a passkey to look and decide. */
@@ -114,8 +118,8 @@ const BY_HUB: ReadonlySet<string> = new Set([
     "POST decisions",
     "POST grants",
   ],
-  ...["POST sessions/*/revoke", "POST operations/*/settle", "POST operations/*/cancel", "POST operations/*/resume"],
-  "POST operations/*/reconcile",
+  ...["POST sessions/*/revoke", "POST operations/*/settle"],
+  ...operationErrands.map(asked),
 ]);
 
 /** What does the same, by what was asked about. */

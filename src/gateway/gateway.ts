@@ -7,6 +7,7 @@ import {
 } from "../conventions/approval/decision.ts";
 import type { Volume } from "../conventions/budget/volume.ts";
 import type { SessionEnding } from "../conventions/caller/session.ts";
+import type { JobErrand } from "../conventions/operation/errand.ts";
 import type { TicketEvidence } from "../conventions/ticket/verify.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { CallId, OperationId, PlanId, RunId } from "../kernel/ids.ts";
@@ -90,10 +91,14 @@ export interface Gateway extends Lock {
   operation(caller: LiveCaller, id: OperationId | undefined): Operation;
   /** Asks the state-owning system now what became of it. */
   reconcile(caller: LiveCaller, id: OperationId | undefined): Promise<Operation>;
-  /** Asks the provider to stop it. How it ends is read afterwards. */
-  startCancel(caller: LiveCaller, id: OperationId | undefined, reason: string, traceparent?: string | null): Call;
-  /** Asks the provider to go on with failed work, where it documents that. Whether it does is read afterwards. */
-  startResume(caller: LiveCaller, id: OperationId | undefined, reason: string, traceparent?: string | null): Call;
+  /** Asks the provider something about it, the way of every call. What came of that is read afterwards. */
+  startErrand(
+    caller: LiveCaller,
+    id: OperationId | undefined,
+    errand: JobErrand,
+    reason: string,
+    traceparent?: string | null,
+  ): Call;
   /** For operators alone. */
   readonly operations: Omit<OperatorOperations, "settle">;
   /** What the hub tells of who looks after which operations. */
@@ -145,24 +150,6 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
   const operations = operatorOperations(core, observer);
   const lock = createLock(wired, probes);
   const { guarded, within, findRunToAct } = createGuard(core, denials);
-
-  /** What an agent asks about work that it started goes the way of every call. */
-  function startOnOperation(
-    caller: LiveCaller,
-    id: OperationId | undefined,
-    kind: "cancel" | "resume",
-    reason: string,
-    traceparent: string | null,
-  ): Call {
-    const operation = findOperation(core, caller, id);
-    const run = findRun(core, caller, operation.purse.id);
-    return startCall(core, denials, caller, run, {
-      action: operation.action,
-      input: {},
-      as: { kind, operation, reason },
-      traceparent,
-    });
-  }
 
   return {
     desk,
@@ -218,8 +205,12 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
         const operation = findOperation(core, caller, id);
         return within(operation.purse.id, () => reconcileNow(observer, operation));
       }),
-    startCancel: (caller, id, reason, trace = null) => startOnOperation(caller, id, "cancel", reason, trace),
-    startResume: (caller, id, reason, trace = null) => startOnOperation(caller, id, "resume", reason, trace),
+    startErrand(caller, id, kind, reason, traceparent = null) {
+      const operation = findOperation(core, caller, id);
+      const run = findRun(core, caller, operation.purse.id);
+      const as = { kind, operation, reason };
+      return startCall(core, denials, caller, run, { action: operation.action, input: {}, as, traceparent });
+    },
     operations,
     fleet: {
       async adopt(left, operator) {

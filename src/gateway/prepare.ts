@@ -2,6 +2,7 @@ import type { NewEvent } from "../audit/event.ts";
 import type { SpooledBody } from "../conventions/action/spooled.ts";
 import { quote } from "../conventions/approval/render-line.ts";
 import { describePush } from "../conventions/git/describe-push.ts";
+import type { JobErrand } from "../conventions/operation/errand.ts";
 import type { PageAsked } from "../conventions/reverse/plain.ts";
 import { decideScope, type Scope } from "../conventions/scope/scope.ts";
 import { defaults } from "../kernel/defaults.ts";
@@ -56,14 +57,14 @@ export interface CallRequest {
 export type Purpose =
   | { readonly kind: "plan" }
   | { readonly kind: "execute"; readonly plan: Plan; readonly expectedRevision: string }
-  | { readonly kind: "cancel" | "resume"; readonly operation: Operation; readonly reason: string };
+  | { readonly kind: JobErrand; readonly operation: Operation; readonly reason: string };
 
 /** How the bound call is carried out once a person has agreed. */
 export type Way =
   | { readonly kind: "plain"; readonly list?: ListStart }
   | { readonly kind: "preview"; readonly executes: Definition }
   | { readonly kind: "execute"; readonly plan: Plan; readonly expectedRevision: string }
-  | { readonly kind: "cancel" | "resume"; readonly operation: Operation; readonly reason: string }
+  | { readonly kind: JobErrand; readonly operation: Operation; readonly reason: string }
   | { readonly kind: "rollback"; readonly deployment: Deployment };
 
 export interface Prepared {

@@ -308,7 +308,7 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
         const run = await openRun(stage, ["report.create", "report.cancel"]);
         const { operation_id } = (await createReport(stage, run)) ?? {};
         const id = operation_id as OperationId;
-        await answered(stage, stage.bench.gateway.startCancel(stage.caller, id, "not needed"));
+        await answered(stage, stage.bench.gateway.startErrand(stage.caller, id, "cancel", "not needed"));
         await stage.settleAll(stage.bench);
       },
     },
@@ -323,7 +323,7 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
         const { operation_id } = (await createReport(stage, run)) ?? {};
         await stage.settleAll(stage.bench);
         const id = operation_id as OperationId;
-        await answered(stage, stage.bench.gateway.startResume(stage.caller, id, "once more"));
+        await answered(stage, stage.bench.gateway.startErrand(stage.caller, id, "resume", "once more"));
         await stage.settleAll(stage.bench);
       },
     },

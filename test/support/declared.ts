@@ -59,8 +59,7 @@ export function holdToDeclared(gateway: Gateway, clock: Clock): () => void {
   heard.startCall = hear(gateway.startCall as never) as never;
   heard.startPlan = hear(gateway.startPlan as never) as never;
   heard.startExecution = hear(gateway.startExecution as never) as never;
-  heard.startCancel = hear(gateway.startCancel as never) as never;
-  heard.startResume = hear(gateway.startResume as never) as never;
+  heard.startErrand = hear(gateway.startErrand as never) as never;
   return () => {
     lookAround();
     assert.deepEqual(wrong, []);

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import type { JobErrand } from "../../conventions/operation/errand.ts";
 import type { OperationDetail, OperationSummary } from "../../conventions/operation/summary.ts";
 import { showIdentifier, showText } from "../../kernel/display.ts";
 import { ask, Refused } from "./api.ts";
@@ -10,6 +11,11 @@ export interface Asked {
   readonly verb: string;
   readonly run: (reason: string) => Promise<void>;
 }
+
+const ERRANDS: Readonly<Record<JobErrand, Pick<Asked, "title" | "verb"> & { readonly asked: string }>> = {
+  cancel: { title: "Ask the provider to stop it", verb: "Cancel it", asked: "stop" },
+  resume: { title: "Ask the provider to go on with it", verb: "Resume it", asked: "go on" },
+};
 
 /** One piece of work at a provider, and what a person can do about it. */
 export function OperationTile(props: {
@@ -53,22 +59,12 @@ export function OperationTile(props: {
       verb: "Sign it",
       run: (reason) => sign({ happened, reason, although: null }),
     });
-  const cancel = (): void =>
+  const send = (errand: JobErrand): void =>
     onAsk({
-      title: "Ask the provider to stop it",
-      verb: "Cancel it",
+      ...ERRANDS[errand],
       run: async (reason) => {
-        await meant(`${path}/cancel`, { reason });
-        onSaid("The provider was asked to stop. How it ends is read afterwards.");
-      },
-    });
-  const resume = (): void =>
-    onAsk({
-      title: "Ask the provider to go on with it",
-      verb: "Resume it",
-      run: async (reason) => {
-        await meant(`${path}/resume`, { reason });
-        onSaid("The provider was asked to go on. How it ends is read afterwards.");
+        await meant(`${path}/${errand}`, { reason });
+        onSaid(`The provider was asked to ${ERRANDS[errand].asked}. How it ends is read afterwards.`);
       },
     });
   const open = async (): Promise<void> => act(async () => setDetail((await ask("GET", path)) as OperationDetail));
@@ -110,7 +106,7 @@ export function OperationTile(props: {
           >
             Look now
           </Button>
-          <Button class="plain small" onClick={cancel}>
+          <Button class="plain small" onClick={() => send("cancel")}>
             Cancel
           </Button>
           <Button class="plain small" onClick={() => settle(true)}>
@@ -123,7 +119,7 @@ export function OperationTile(props: {
       )}
       {state === "failed" && operation.kind === "job" && !remote && (
         <div class="buttons">
-          <Button class="plain small" onClick={resume}>
+          <Button class="plain small" onClick={() => send("resume")}>
             Resume
           </Button>
         </div>

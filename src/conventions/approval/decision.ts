@@ -5,6 +5,7 @@ import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import type { LimitsRecord } from "../budget/record.ts";
 import type { ActionCondition } from "../grant/condition.ts";
+import type { OperationErrand } from "../operation/errand.ts";
 import { type Assertion, challengeFor, verifyAssertion } from "../passkey/assertion.ts";
 import type { EnrolledPasskey } from "../passkey/passkey.ts";
 
@@ -67,9 +68,6 @@ export type SettlementStatement = {
   readonly decided_at: string;
 };
 
-/** What an operator may ask of an operation from another machine; on the host a login asks it. */
-export const operationErrands = ["cancel", "resume", "reconcile"] as const;
-
 /** What a gateway answers to an errand that is still on its way to the provider: no state of the operation. */
 export const ERRAND_UNDER_WAY = "asked";
 
@@ -81,7 +79,7 @@ export type ErrandStatement = {
   readonly gateway: string;
   readonly operation_id: string;
   readonly request_fingerprint: string;
-  readonly errand: (typeof operationErrands)[number];
+  readonly errand: OperationErrand;
   readonly reason: string;
   /** Tells two like words apart: each is taken once. */
   readonly nonce: string;

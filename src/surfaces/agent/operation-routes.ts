@@ -1,3 +1,4 @@
+import { jobErrandNames, sayErrand } from "../../conventions/operation/errand.ts";
 import { isSettled } from "../../conventions/operation/state.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { operationRecord } from "../../gateway/operation/operation.ts";
@@ -35,43 +36,28 @@ export function operationRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
       },
       anyCaller,
     ),
-    planeRoute(
-      {
-        method: "POST",
-        path: "/v1/operations/{operation_id}/cancel",
-        params: operationParams,
-        body: { kind: "json", schema: reasonSchema },
-        recorded: ["/params/operation_id", "/body/reason"],
-      },
-      {
-        summary: "Ask the provider to stop it; how it ends is what the provider then reports",
-        answers: callAnswers,
-      },
-      async ({ params, body }, context) => {
-        const { caller, traceparent } = context;
-        const call = gateway.startCancel(caller, readId("op", params.operation_id), body.reason, traceparent);
-        return answerWaiting(gateway, call, context, sleep);
-      },
-      anyCaller,
-    ),
-    planeRoute(
-      {
-        method: "POST",
-        path: "/v1/operations/{operation_id}/resume",
-        params: operationParams,
-        body: { kind: "json", schema: reasonSchema },
-        recorded: ["/params/operation_id", "/body/reason"],
-      },
-      {
-        summary: "Ask the provider to go on with failed work, where it documents that; how it ends is then reported",
-        answers: callAnswers,
-      },
-      async ({ params, body }, context) => {
-        const { caller, traceparent } = context;
-        const call = gateway.startResume(caller, readId("op", params.operation_id), body.reason, traceparent);
-        return answerWaiting(gateway, call, context, sleep);
-      },
-      anyCaller,
+    ...jobErrandNames.map((errand) =>
+      planeRoute(
+        {
+          method: "POST",
+          path: `/v1/operations/{operation_id}/${errand}`,
+          params: operationParams,
+          body: { kind: "json", schema: reasonSchema },
+          recorded: ["/params/operation_id", "/body/reason"],
+        },
+        { summary: sayErrand(errand), answers: callAnswers },
+        async ({ params, body }, context) => {
+          const { caller, traceparent } = context;
+          const id = readId("op", params.operation_id);
+          return answerWaiting(
+            gateway,
+            gateway.startErrand(caller, id, errand, body.reason, traceparent),
+            context,
+            sleep,
+          );
+        },
+        anyCaller,
+      ),
     ),
     planeRoute(
       {

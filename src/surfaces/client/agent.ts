@@ -2,6 +2,7 @@ import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
 import type { BoxTier } from "../../conventions/box/plan.ts";
 import type { BoxRefusal } from "../../conventions/box/refusal.ts";
 import type { LimitsRecord } from "../../conventions/budget/record.ts";
+import type { JobErrand } from "../../conventions/operation/errand.ts";
 import type { OperationView } from "../../conventions/operation/summary.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
 import { defaults } from "../../kernel/defaults.ts";
@@ -116,6 +117,10 @@ export function connectAgent(door: Door): AgentClient {
     return { kind: "pending", call_id: told.call_id, approval_id: told.approval_id };
   };
   const path = (...segments: string[]): string => `/v1/${segments.map(encodeURIComponent).join("/")}`;
+  const errand =
+    (about: JobErrand): AgentClient["cancelOperation"] =>
+    (id, reason, wait) =>
+      askCall("POST", path("operations", id, about), { body: { reason }, ...prefer(wait) });
   return {
     actions: () => connection.ask(actionsAnswer, "GET", "/v1/actions"),
     openRun: ({ purpose, actions, budget, descendants, contained, boxTier, proxied, command, callFollows }, wait) => {
@@ -143,10 +148,8 @@ export function connectAgent(door: Door): AgentClient {
     execute: (planId, expected_revision, wait) =>
       askCall("POST", path("plans", planId, "execute"), { body: { expected_revision }, ...prefer(wait) }),
     operation: (id, wait = 0) => connection.ask(operationAnswer, "GET", path("operations", id), prefer(wait)),
-    cancelOperation: (id, reason, wait) =>
-      askCall("POST", path("operations", id, "cancel"), { body: { reason }, ...prefer(wait) }),
-    resumeOperation: (id, reason, wait) =>
-      askCall("POST", path("operations", id, "resume"), { body: { reason }, ...prefer(wait) }),
+    cancelOperation: errand("cancel"),
+    resumeOperation: errand("resume"),
     reconcileOperation: (id) => connection.ask(operationAnswer, "POST", path("operations", id, "reconcile")),
     async carry(runId, request, signal) {
       const { large, ...plain } = request;

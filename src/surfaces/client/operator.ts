@@ -7,6 +7,7 @@ import {
   type SettlementStatement,
   signStatement,
 } from "../../conventions/approval/decision.ts";
+import { isJobErrand, type OperationErrand } from "../../conventions/operation/errand.ts";
 import type { OperationDetail } from "../../conventions/operation/summary.ts";
 import type { Assertion } from "../../conventions/passkey/assertion.ts";
 import type { ProbeResult } from "../../conventions/ssh/probe.ts";
@@ -77,9 +78,8 @@ export interface OperatorClient extends ReadingClient {
   testCredential(label: string): Promise<TokenView>;
   /** Has the provider forget its refresh token; false where it was not told, or did not. */
   revokeCredential(label: string): Promise<boolean>;
-  cancelOperation(operationId: string, reason: string): Promise<OperationDetail>;
-  resumeOperation(operationId: string, reason: string): Promise<OperationDetail>;
-  reconcileOperation(operationId: string): Promise<OperationDetail>;
+  /** A read alone takes no reason. */
+  askOperation(errand: OperationErrand, operationId: string, reason?: string): Promise<OperationDetail>;
   /** Takes over what another gateway of the hub had under way. */
   adoptOperations(gateway: string): Promise<FromSchema<typeof adoptionAnswer>>;
   /** Signs what the person says became of it; `show` gets the statement before it is signed. */
@@ -158,10 +158,13 @@ export async function connectOperator(
       post(hostCheckAnswer, "/v1/ssh/check", { host, port, user, host_key: hostKey, credential }),
     testCredential: (label) => post(tokenFactsAnswer, "/v1/credentials/test", { label }),
     revokeCredential: async (label) => (await post(revokedAnswer, "/v1/credentials/revoke", { label })).revoked,
-    cancelOperation: (id, reason) => post(operationAnswer, `${operationPath(id)}/cancel`, { reason }),
-    resumeOperation: (id, reason) => post(operationAnswer, `${operationPath(id)}/resume`, { reason }),
+    askOperation: (errand, id, reason) =>
+      post(
+        operationAnswer,
+        `${operationPath(id)}/${errand}`,
+        isJobErrand(errand) ? { reason: reason ?? "" } : undefined,
+      ),
     adoptOperations: (gateway) => post(adoptionAnswer, "/v1/custody/adoptions", { gateway }),
-    reconcileOperation: (id) => post(operationAnswer, `${operationPath(id)}/reconcile`),
     attachTicket: (runId, context) => post(ticketAnswer, ticketPath(runId), { context }),
     async recordDecisions(decisions) {
       for (let at = 0; at < decisions.length; at += DECISIONS_AT_ONCE)

@@ -1,4 +1,5 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
+import type { JobErrand } from "../../conventions/operation/errand.ts";
 import { isSettled } from "../../conventions/operation/state.ts";
 import { operationRecord } from "../../gateway/operation/operation.ts";
 import type { Operation } from "../../gateway/operation/operations.ts";
@@ -38,14 +39,13 @@ export async function reconcileOperation(
 /** Asks the provider to stop it, or to go on where it failed. Only the provider's own word says how it then ended. */
 export async function actOnOperation(
   calling: Calling,
-  verb: "cancel" | "resume",
+  errand: JobErrand,
   id: string,
   reason: string,
   { waiting, traceparent }: Asked,
 ): Promise<CallToolResult> {
   const { gateway, caller } = calling;
-  const start = verb === "cancel" ? gateway.startCancel : gateway.startResume;
-  return follow(calling, start(caller, readId("op", id), reason, traceparent), waiting, true);
+  return follow(calling, gateway.startErrand(caller, readId("op", id), errand, reason, traceparent), waiting, true);
 }
 
 async function settling(operation: Operation, { sleep }: Waiting, stop: AbortSignal): Promise<void> {

@@ -26,7 +26,7 @@ import { createPlanMemory } from "./plans.ts";
 import { recordToolCall } from "./record-call.ts";
 import { deniedResult, recordResult } from "./results.ts";
 import { noInput, reasonedInput, reconcileInput, repeatInput, WAIT_SECONDS, waitInput } from "./schemas.ts";
-import { listTools } from "./tools.ts";
+import { errandOf, listTools } from "./tools.ts";
 import { createLineTransport } from "./transport.ts";
 import type { Turns } from "./turns.ts";
 import type { Waiting } from "./wait.ts";
@@ -160,12 +160,6 @@ function createServer(opening: McpOpening, calling: Calling, access: AccessDesk)
       case "gw_reconcile":
         requireFitting(checkReconcile(input), params.name);
         return reconcileOperation(calling, String(input["operation_id"]), waiting);
-      case "gw_cancel_operation":
-      case "gw_resume_operation": {
-        requireFitting(checkReasoned(input), params.name);
-        const verb = params.name === "gw_cancel_operation" ? "cancel" : "resume";
-        return actOnOperation(calling, verb, String(input["operation_id"]), String(input["reason"]), asked);
-      }
       case "gw_repeat_call": {
         requireFitting(checkRepeat(input), params.name);
         const repeated = input["input"] as JsonObject;
@@ -173,6 +167,11 @@ function createServer(opening: McpOpening, calling: Calling, access: AccessDesk)
       }
       case "gw_request_access":
         return access.request(input, asked);
+    }
+    const errand = errandOf(params.name);
+    if (errand !== undefined) {
+      requireFitting(checkReasoned(input), params.name);
+      return actOnOperation(calling, errand, String(input["operation_id"]), String(input["reason"]), asked);
     }
     // A name that no action can have is refused with the words that every action out of scope gets.
     const action = actionNameOf(params.name) ?? params.name.slice(0, 200);

@@ -1,6 +1,7 @@
 import type { Tool } from "@modelcontextprotocol/server";
 import type { JsonSchema } from "../../../packages/request/src/schema.ts";
 import type { Effect } from "../../conventions/action/pack.ts";
+import { type JobErrand, jobErrandNames } from "../../conventions/operation/errand.ts";
 import { type Definition, reachOf } from "../../gateway/outbound/outbound.ts";
 import { toolSchema } from "../plane/list.ts";
 import { toolNameOf } from "./names.ts";
@@ -18,6 +19,28 @@ import {
   waitedSchema,
   waitInput,
 } from "./schemas.ts";
+
+/** For a model, which reads no more than this. */
+const ERRANDS: Readonly<Record<JobErrand, Pick<Tool, "title" | "description">>> = {
+  cancel: {
+    title: "Ask the provider to stop an operation",
+    description:
+      "Asks the provider to stop a job. It may still succeed or fail: read its end with gw_wait and the operation_id.",
+  },
+  resume: {
+    title: "Ask the provider to go on with an operation that failed",
+    description:
+      "Asks the provider to go on with a job that failed, where its provider documents that. Read its end with gw_wait and the operation_id; never start the same work anew instead.",
+  },
+};
+
+function errandTool(errand: JobErrand): string {
+  return `gw_${errand}_operation`;
+}
+
+export function errandOf(tool: string): JobErrand | undefined {
+  return jobErrandNames.find((errand) => errandTool(errand) === tool);
+}
 
 /** The tools that are there for every agent, whatever it may do. */
 export const ownTools: readonly Tool[] = [
@@ -66,24 +89,15 @@ export const ownTools: readonly Tool[] = [
     outputSchema: { ...outcomeSchema, required: [...outcomeSchema.required] },
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   },
-  {
-    name: "gw_cancel_operation",
-    title: "Ask the provider to stop an operation",
-    description:
-      "Asks the provider to stop a job. It may still succeed or fail: read its end with gw_wait and the operation_id.",
-    inputSchema: inputOf(reasonedInput),
-    outputSchema: { ...outcomeSchema, required: [...outcomeSchema.required] },
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
-  },
-  {
-    name: "gw_resume_operation",
-    title: "Ask the provider to go on with an operation that failed",
-    description:
-      "Asks the provider to go on with a job that failed, where its provider documents that. Read its end with gw_wait and the operation_id; never start the same work anew instead.",
-    inputSchema: inputOf(reasonedInput),
-    outputSchema: { ...outcomeSchema, required: [...outcomeSchema.required] },
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
-  },
+  ...jobErrandNames.map(
+    (errand): Tool => ({
+      name: errandTool(errand),
+      ...ERRANDS[errand],
+      inputSchema: inputOf(reasonedInput),
+      outputSchema: { ...outcomeSchema, required: [...outcomeSchema.required] },
+      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+    }),
+  ),
 ];
 
 const described = new WeakMap<Definition["action"], Tool>();

@@ -1,5 +1,6 @@
 import type { JsonSchema } from "../../../packages/request/src/schema.ts";
-import { operationErrands, type SettlementStatement } from "../../conventions/approval/decision.ts";
+import type { SettlementStatement } from "../../conventions/approval/decision.ts";
+import { jobErrandNames, operationErrands, sayErrand } from "../../conventions/operation/errand.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { readId } from "../../kernel/ids.ts";
 import { operationParams, reasonSchema } from "../plane/operation-schemas.ts";
@@ -50,41 +51,25 @@ export function operationRoutes(
       }),
       mayRead,
     ),
-    planeRoute(
-      {
-        method: "POST",
-        path: "/v1/custody/operations/{operation_id}/cancel",
-        params: operationParams,
-        body: { kind: "json", schema: reasonSchema },
-      },
-      {
-        summary: "Ask the provider to stop it",
-        answers: { 200: { description: "The operation after the request", schema: operationAnswer } },
-      },
-      async ({ params, body }, context) => {
-        const { operator } = context.login();
-        const id = readId("op", params.operation_id);
-        return { status: 200, body: records.detail(await gateway.operations.cancel(id, operator, body.reason)) };
-      },
-      loggedIn,
-    ),
-    planeRoute(
-      {
-        method: "POST",
-        path: "/v1/custody/operations/{operation_id}/resume",
-        params: operationParams,
-        body: { kind: "json", schema: reasonSchema },
-      },
-      {
-        summary: "Ask the provider to go on with failed work, where it documents that",
-        answers: { 200: { description: "The operation after the request", schema: operationAnswer } },
-      },
-      async ({ params, body }, context) => {
-        const { operator } = context.login();
-        const id = readId("op", params.operation_id);
-        return { status: 200, body: records.detail(await gateway.operations.resume(id, operator, body.reason)) };
-      },
-      loggedIn,
+    ...jobErrandNames.map((errand) =>
+      planeRoute(
+        {
+          method: "POST",
+          path: `/v1/custody/operations/{operation_id}/${errand}`,
+          params: operationParams,
+          body: { kind: "json", schema: reasonSchema },
+        },
+        {
+          summary: sayErrand(errand),
+          answers: { 200: { description: "The operation after the request", schema: operationAnswer } },
+        },
+        async ({ params, body }, context) => {
+          const { operator } = context.login();
+          const id = readId("op", params.operation_id);
+          return { status: 200, body: records.detail(await gateway.operations[errand](id, operator, body.reason)) };
+        },
+        loggedIn,
+      ),
     ),
     planeRoute(
       {

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { isJobErrand, jobErrands, operationErrands } from "../../../conventions/operation/errand.ts";
 import type { OperationOptions } from "../operator/operations.ts";
 import { addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 import { addHubOption, type HubOption, isOnHub } from "./hub.ts";
@@ -41,15 +42,15 @@ export function addOperationCommands(program: Command, deps: CliDeps): void {
   ).action(async (name: string, _options, command: Command) =>
     finish(await (await load()).runAdopt(name, optionsOf<OperationOptions>(command), deps)),
   );
-  const verbs = [
-    ["show", "one operation with its history"],
-    ["cancel", "ask the provider to stop it; the provider decides how it ends"],
-    ["resume", "ask the provider to go on with failed work, where it documents that"],
-    ["reconcile", "read it now, once more where its reads are used up"],
-  ] as const;
-  for (const [verb, description] of verbs) {
+  const verbs = {
+    show: "one operation with its history",
+    ...jobErrands,
+    reconcile: "read it now, once more where its reads are used up",
+  };
+  for (const verb of ["show", ...operationErrands] as const) {
+    const description = verbs[verb];
     const added = addOperatorCommand(operation, `${verb} <ID>`, description, `gw operation ${verb} op_01k...`);
-    if (verb === "cancel" || verb === "resume") added.requiredOption("--reason <TEXT>", "why, for the record");
+    if (isJobErrand(verb)) added.requiredOption("--reason <TEXT>", "why, for the record");
     addHubOption(added);
     added.action(async (id: string, _options, command: Command) => {
       const options = optionsOf<OperationOptions & HubOption>(command);

@@ -1,11 +1,11 @@
 import {
   type DecisionStatement,
   ERRAND_UNDER_WAY,
-  type ErrandStatement,
   type ExtensionStatement,
   signStatement,
 } from "../../../conventions/approval/decision.ts";
 import { approvalStates } from "../../../conventions/approval/state.ts";
+import type { OperationErrand } from "../../../conventions/operation/errand.ts";
 import { operationStates } from "../../../conventions/operation/state.ts";
 import { needsPerson, type OperationDetail } from "../../../conventions/operation/summary.ts";
 import type { Assertion } from "../../../conventions/passkey/assertion.ts";
@@ -92,7 +92,7 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
     return answerOf(await say({ connection: orders, speakers: to }, body, deps));
   }
 
-  async function errand(what: ErrandStatement["errand"], id: string, reason: string): Promise<HubOperation> {
+  async function askOperation(what: OperationErrand, id: string, reason = "no reason given"): Promise<HubOperation> {
     const hub = { connection: orders, speakers, operator };
     const { operation, gateway, state } = await askErrand(hub, what, id, reason, {
       ...deps,
@@ -162,9 +162,7 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
       return found ?? noOperation();
     },
     extend,
-    cancelOperation: (id, reason) => errand("cancel", id, reason),
-    resumeOperation: (id, reason) => errand("resume", id, reason),
-    reconcileOperation: (id) => errand("reconcile", id, "no reason given"),
+    askOperation,
     close() {
       void connection.close();
       void orders.close();

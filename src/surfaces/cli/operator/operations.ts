@@ -1,3 +1,4 @@
+import type { OperationErrand } from "../../../conventions/operation/errand.ts";
 import { renderOperation, renderShortly } from "../../../conventions/operation/render.ts";
 import { compareUrgency, needsPerson, type OperationDetail } from "../../../conventions/operation/summary.ts";
 import type { Code } from "../../../kernel/codes.ts";
@@ -48,9 +49,9 @@ export function rowsOf(operation: OperationDetail): readonly string[] {
   return [first, `    ${showIdentifier(operation.operation_id)}, ${operation.state}`, second];
 }
 
-/** `gw operation show|cancel|resume|reconcile ID`. */
+/** `gw operation show ID`, and what may be asked about one. */
 export function runOperation(
-  verb: "show" | "cancel" | "resume" | "reconcile",
+  verb: "show" | OperationErrand,
   id: string,
   options: OperationOptions,
   deps: CliDeps,
@@ -72,12 +73,7 @@ export function runOperation(
     }
     return withGateway(options, deps, async ({ client }) => {
       const reason = options.reason ?? "no reason given";
-      const ask = {
-        cancel: () => client.cancelOperation(id, reason),
-        resume: () => client.resumeOperation(id, reason),
-        reconcile: () => client.reconcileOperation(id),
-      };
-      return tell(await ask[verb]());
+      return tell(await client.askOperation(verb, id, reason));
     });
   });
 }
@@ -148,10 +144,10 @@ async function requireSense(verb: Verb, id: string, options: OperationOptions, d
   });
 }
 
-type Verb = "show" | "cancel" | "resume" | "reconcile" | "settle";
+type Verb = "show" | OperationErrand | "settle";
 
 /** What has been done now, and what has not: a request is no end. */
-function sayAfter(verb: "show" | "cancel" | "resume" | "reconcile", operation: OperationDetail): string | null {
+function sayAfter(verb: "show" | OperationErrand, operation: OperationDetail): string | null {
   switch (verb) {
     case "show":
       return null;

@@ -17,15 +17,7 @@ export type FeedEvent =
 /** What a live screen asks of whoever has the questions: a gateway, or a hub with many. */
 export type WatchClient = Pick<
   OperatorClient,
-  | "approvals"
-  | "watch"
-  | "sessions"
-  | "operation"
-  | "decide"
-  | "revoke"
-  | "cancelOperation"
-  | "reconcileOperation"
-  | "close"
+  "approvals" | "watch" | "sessions" | "operation" | "decide" | "revoke" | "askOperation" | "close"
 > & {
   status(): Promise<Pick<Status, "mode" | "locked" | "uid">>;
   extend(approval: ApprovalView, seconds: number): Promise<ApprovalRecord>;
@@ -39,7 +31,6 @@ export interface PageClient extends WatchClient {
   /** To whoever showed the card. */
   submit(statement: DecisionStatement, assertion: Assertion | null, shown: ApprovalView): Promise<ApprovalRecord>;
   settleOperation: OperatorClient["settleOperation"];
-  resumeOperation: OperatorClient["resumeOperation"];
 }
 
 export interface FeedPorts<Client extends WatchClient = WatchClient> {

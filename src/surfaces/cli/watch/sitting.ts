@@ -167,10 +167,10 @@ export function startSitting(options: SittingOptions): Sitting {
         void loadOperation(effect.operationId);
         return;
       case "cancelOperation":
-        void runErrand("cancel", () => feed.client().cancelOperation(effect.operationId, effect.reason));
+        void runErrand("cancel", () => feed.client().askOperation("cancel", effect.operationId, effect.reason));
         return;
       case "reconcileOperation":
-        void runErrand("reconcile", () => feed.client().reconcileOperation(effect.operationId));
+        void runErrand("reconcile", () => feed.client().askOperation("reconcile", effect.operationId));
         return;
     }
   }

@@ -46,8 +46,8 @@ export function openDesk(): TestDesk {
     sessions: () => answer(() => [sessionOf("ses_1")]),
     revoke: () => answer(() => undefined),
     operation: (id: string) => answer(() => told(`show ${id}`, id)),
-    cancelOperation: (id: string, reason: string) => answer(() => told(`cancel ${id} ${reason}`, id)),
-    reconcileOperation: (id: string) => answer(() => told(`reconcile ${id}`, id)),
+    askOperation: (errand: string, id: string, reason?: string) =>
+      answer(() => told([errand, id, ...(reason === undefined ? [] : [reason])].join(" "), id)),
     async *watch(signal: AbortSignal) {
       const born = broken;
       let at = news.length;
