@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, "..");
 
 /** Runs as the invoking user: npm has to reach its registry, which is that user's configuration. */
 test("the packed package installs into an empty folder and its programs run from there", {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "gw-package-"));
   let registry: NpmRegistry | undefined;
