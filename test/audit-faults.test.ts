@@ -223,7 +223,10 @@ test("the failure is told once, when it happens", async () => {
 test("more waiting than the bound is refused with log_backlogged, and what was taken is written", async () => {
   const folder = freshFolder();
   const log = await openTestLog(folder, { keys, limits: { queueBytes: 4_096 } });
-  const results = await Promise.allSettled(Array.from({ length: 100 }, (_, id) => log.append([intentEvent(id)])));
+  const appends = Array.from({ length: 100 }, (_, id) => log.append([intentEvent(id)]));
+  assert.equal(log.hasRoom(), false);
+  const results = await Promise.allSettled(appends);
+  assert.equal(log.hasRoom(), true);
   const refused = results.filter((result) => result.status === "rejected");
   assert.ok(refused.length > 50 && refused.length < 100);
   for (const result of refused) assert.equal(result.reason.code, "log_backlogged");

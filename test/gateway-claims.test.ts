@@ -253,6 +253,7 @@ test("a person's word that finds the log full holds at once, and is in the log w
   await startGateway(undefined, undefined, {
     wrapAudit: (sink) => ({
       head: () => sink.head(),
+      hasRoom: () => sink.hasRoom(),
       async append(events) {
         if (full && events.some(({ event_type }) => event_type === "operation_settled"))
           throw new Denied("log_backlogged", "full");
@@ -511,6 +512,7 @@ test("a write whose completion cannot be written down is unknown, never refused,
   await startGateway(time, undefined, {
     wrapAudit: (sink) => ({
       head: () => sink.head(),
+      hasRoom: () => sink.hasRoom(),
       append(events) {
         const ends = events.some(({ event_type }) => event_type === "attempt_ended");
         return broken && ends ? Promise.reject(new Error("ENOSPC")) : sink.append(events);

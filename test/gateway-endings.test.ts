@@ -47,6 +47,7 @@ actions:
       credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
       wrapAudit: (sink) => ({
         head: () => sink.head(),
+        hasRoom: () => !crowded && sink.hasRoom(),
         async append(events) {
           if (crowded) throw new Denied("log_backlogged", "full");
           if (broken) throw new Error("the disk is gone");

@@ -108,6 +108,7 @@ async function startGateway(time?: ManualTime): Promise<void> {
     credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
     wrapAudit: (sink) => ({
       head: () => sink.head(),
+      hasRoom: () => sink.hasRoom(),
       async append(events) {
         const isStep = events.some((event) => event.event_type === "operation_transition" && event.to === crowded);
         if (isStep) throw new Denied("log_backlogged", "full");

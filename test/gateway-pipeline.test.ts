@@ -144,6 +144,7 @@ test("when the log cannot be written nothing is sent and the gateway stops", asy
   bench = await startBench(packText(provider.origin), {
     wrapAudit: (sink) => ({
       head: () => sink.head(),
+      hasRoom: () => sink.hasRoom(),
       append: (events) => (broken ? Promise.reject(new Error("ENOSPC")) : sink.append(events)),
     }),
   });

@@ -71,6 +71,7 @@ beforeEach(async () => {
   bench = await startBench(packText(provider.origin), {
     wrapAudit: (log) => ({
       head: () => log.head(),
+      hasRoom: () => log.hasRoom(),
       append(events) {
         appended.push(events);
         return log.append(events);

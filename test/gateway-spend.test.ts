@@ -112,6 +112,7 @@ test("an intent that could not be written down is not sent, and gives its whole 
     credentials: [["post-token", { eachUse: false, disabled: false, origin: provider.origin }]],
     wrapAudit: (sink) => ({
       head: () => sink.head(),
+      hasRoom: () => sink.hasRoom(),
       append(events) {
         const intends = events.some(({ event_type }) => event_type === "attempt_begun");
         if (full && intends) return Promise.reject(new Denied("log_backlogged", "too much at once"));

@@ -17,6 +17,8 @@ export interface AuditLog {
    * `log_backlogged` where more waits for the disk than may.
    */
   append(events: readonly NewEvent[]): Promise<IntentReceipt>;
+  /** False where `append` would be refused as backlogged. */
+  hasRoom(): boolean;
   head(): Head;
   /** What an operator's client needs to sign for this live process. Ends in a seal made now. */
   offerAttestation(): Promise<AttestationOffer>;

@@ -38,6 +38,7 @@ export async function openResumable(folder: string, open: () => Promise<AuditLog
     logId,
     opened,
     append: (events) => log.append(events),
+    hasRoom: () => log.hasRoom(),
     head: () => log.head(),
     offerAttestation: () => log.offerAttestation(),
     attest: (statement) => log.attest(statement),

@@ -80,6 +80,8 @@ export interface HttpTransport {
 export interface AuditSink {
   /** Resolves when the events are durable on disk. Any failure stops the gateway from sending. */
   append(events: readonly NewEvent[]): Promise<IntentReceipt>;
+  /** Known at once, so that whoever would wait for room has its place in line before anything else is taken. */
+  hasRoom(): boolean;
   head(): { readonly frame: number; readonly link: string };
 }
 

@@ -80,6 +80,7 @@ function mortalAt(
   };
   const wrapAudit = (sink: AuditSink): AuditSink => ({
     head: () => sink.head(),
+    hasRoom: () => sink.hasRoom(),
     append(events) {
       between("log");
       return sink.append(events);

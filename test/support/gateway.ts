@@ -243,6 +243,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
   const never = new Promise<never>(() => undefined);
   const killable = (sink: AuditSink): AuditSink => ({
     head: () => sink.head(),
+    hasRoom: () => sink.hasRoom(),
     append: (events) => (dead ? never : sink.append(events)),
   });
   const gateway = createGateway(

@@ -54,10 +54,12 @@ test("events leave in the order in which they came, those of one append in one b
         }
         const events = step.sizes.map((size, part) => event(`${index}.${part}`, size));
         let batch: Batch;
+        const room = queue.hasRoom();
         try {
           batch = queue.add(events);
         } catch (error) {
           assert.ok(error instanceof Denied && ["log_backlogged", "log_event_too_large"].includes(error.code));
+          assert.equal(room, error.code !== "log_backlogged");
           continue;
         }
         came.push(...events.map(({ event_id }) => event_id));

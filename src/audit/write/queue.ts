@@ -9,6 +9,8 @@ export interface Queue {
   add(events: readonly NewEvent[]): Batch;
   take(): Batch | undefined;
   isEmpty(): boolean;
+  /** Whether more may wait: `add` takes nothing otherwise. */
+  hasRoom(): boolean;
   /** For a batch that was taken and whose waiters have been answered. */
   release(batch: Batch): void;
   /** Tells everyone who waits, those of a batch that was taken too, and wipes their records. */
@@ -38,9 +40,12 @@ export function startQueue(limits: Pick<LogLimits, "queueBytes" | "frameBytes" |
     return batch;
   }
 
+  const hasRoom = (): boolean => queuedBytes <= limits.queueBytes;
+
   return {
+    hasRoom,
     add(events) {
-      if (queuedBytes > limits.queueBytes) {
+      if (!hasRoom()) {
         const message = "More events wait for the disk than the log may hold; nothing was recorded.";
         throw new Denied("log_backlogged", message, { retryAllowed: true });
       }

@@ -195,6 +195,7 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
     logId: start.logId.toString("hex"),
     opened: { reason: start.reason === "rotate" ? "boot" : start.reason, tornBytes: start.tornLength },
     append,
+    hasRoom: queue.hasRoom,
     head: () => durable,
     failure: () => failure,
     offerAttestation: async () => chain.offer(await errand(() => chain.seal())),

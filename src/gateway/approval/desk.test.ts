@@ -49,7 +49,7 @@ function stand(passkeys: readonly EnrolledPasskey[] = []) {
     return {} as never;
   };
   const ledger = createLedger({
-    audit: { append, head: () => ({ frame: 0, link: "" }) },
+    audit: { append, hasRoom: () => log.refuses?.code !== "log_backlogged", head: () => ({ frame: 0, link: "" }) },
     sleep,
     worker: "w",
     onStop: () => undefined,

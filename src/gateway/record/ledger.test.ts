@@ -22,7 +22,8 @@ function stand({ open = true } = {}) {
   let waits: Promise<void> | null = null;
   let sleepers: (() => void)[] = [];
   const stops: unknown[] = [];
-  const audit: Pick<AuditSink, "append"> = {
+  const audit: Pick<AuditSink, "append" | "hasRoom"> = {
+    hasRoom: () => refuses.log !== FULL,
     async append(events) {
       await waits;
       if (refuses.log !== null) throw refuses.log;
@@ -224,6 +225,22 @@ test("where the log is full, what begins is refused and what has happened waits"
   look();
   await settled;
   assert.deepEqual(done.slice(-3), ["log run_ended", "store a process", "after call.settled"]);
+});
+
+test("what happened to the gateway itself is told once there is room, before all that comes later, and nobody waits for it", async () => {
+  const { ledger, refuses, done, look, waiting } = stand();
+  refuses.log = FULL;
+  await ledger.noteHappened([event("gateway_unlocked") as HouseEvent]);
+  await turns();
+  assert.deepEqual([done, waiting()], [[], 1]);
+  refuses.log = null;
+  await assert.rejects(ledger.note([event("gateway_started") as HouseEvent]), denies("log_backlogged"));
+  look();
+  await turns();
+  await ledger.noteHappened([event("gateway_resumed") as HouseEvent]);
+  assert.deepEqual(done, ["log gateway_unlocked", "log gateway_resumed"]);
+  refuses.log = GONE;
+  await assert.rejects(ledger.noteHappened([event() as HouseEvent]), denies("gateway_stopped"));
 });
 
 test("long contents go ahead of what names them, and a log that fails there stops everything too", async () => {

@@ -5,7 +5,7 @@ import { Denied } from "../../kernel/failure.ts";
 import type { AuditSink, IntentReceipt, StateRow, StateStore } from "../ports.ts";
 import { hasHappened, type IntentStep, isOpening, type RecordStep, type StepPort, unwatched } from "../steps.ts";
 import { splitContents } from "./content.ts";
-import { createRoomLine, isFull, type RoomLine } from "./room-line.ts";
+import { createRoomLine, type RoomLine } from "./room-line.ts";
 import { createRowOrder } from "./row-order.ts";
 
 /**
@@ -184,12 +184,11 @@ export function createLedger({ audit, sleep, worker, steps = unwatched, onStop }
     },
     note,
     async noteHappened(events) {
-      try {
-        await note(events);
-      } catch (error) {
-        if (!isFull(error)) throw error;
-        keep(line.appendOnceRoom(events)).catch(() => undefined);
-      }
+      if (stopped) throw stoppedError();
+      const room = line.hasRoom();
+      const noted = keep(line.appendOnceRoom(events));
+      if (room) await noted;
+      else noted.catch(() => undefined);
     },
     requireRoom: line.requireEmpty,
   };

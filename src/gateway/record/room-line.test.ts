@@ -14,6 +14,7 @@ function stand() {
   let sleepers: (() => void)[] = [];
   const line = createRoomLine(
     {
+      hasRoom: () => log.refuses !== FULL,
       async append(events) {
         log.asked++;
         if (log.refuses !== null) throw log.refuses;
@@ -64,6 +65,20 @@ test("nothing new passes what waits: it is refused until that is in the log", as
   await Promise.all([waits, later]);
   await line.append(event("new"));
   assert.deepEqual(log.has, ["end", "later", "new"]);
+});
+
+test("what has happened is in line at once: what comes in the same turn stays behind it, though there is room by then", async () => {
+  const { line, log, look } = stand();
+  log.refuses = FULL;
+  const end = line.appendOnceRoom(event("end"));
+  log.refuses = null;
+  await assert.rejects(line.append(event("new")), denies("log_backlogged"));
+  assert.equal(line.hasRoom(), false);
+  const later = line.appendOnceRoom(event("later"));
+  await look();
+  await Promise.all([end, later]);
+  assert.equal(line.hasRoom(), true);
+  assert.deepEqual(log.has, ["end", "later"]);
 });
 
 test("a log that breaks while something waits for it ends the waiting, for everybody, and the line goes on", async () => {

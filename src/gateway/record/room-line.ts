@@ -16,9 +16,11 @@ export interface RoomLine {
   appendOnceRoom(events: readonly NewEvent[]): Promise<IntentReceipt>;
   /** Denied where something stands in line. */
   requireEmpty(): void;
+  /** Whether something that would begin is taken now. */
+  hasRoom(): boolean;
 }
 
-export function createRoomLine(audit: Pick<AuditSink, "append">, sleep: Sleep): RoomLine {
+export function createRoomLine(audit: Pick<AuditSink, "append" | "hasRoom">, sleep: Sleep): RoomLine {
   let waiting = 0;
   let last: Promise<unknown> = Promise.resolve();
 
@@ -43,7 +45,8 @@ export function createRoomLine(audit: Pick<AuditSink, "append">, sleep: Sleep): 
   return {
     append: (events) => (waiting === 0 ? audit.append(events) : Promise.reject(full())),
     appendOnceRoom(events) {
-      if (waiting > 0) return wait(events);
+      // Before anything else can be asked: what comes after it stays behind it.
+      if (waiting > 0 || !audit.hasRoom()) return wait(events);
       return audit.append(events).catch((error: unknown) => {
         if (isFull(error)) return wait(events);
         throw error;
@@ -52,6 +55,7 @@ export function createRoomLine(audit: Pick<AuditSink, "append">, sleep: Sleep): 
     requireEmpty() {
       if (waiting > 0) throw full();
     },
+    hasRoom: () => waiting === 0 && audit.hasRoom(),
   };
 }
 

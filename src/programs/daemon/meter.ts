@@ -67,6 +67,7 @@ export function createMeter(nowMs: () => number, onEvents: (events: readonly New
   return {
     watch: (audit) => ({
       head: () => audit.head(),
+      hasRoom: () => audit.hasRoom(),
       append(events) {
         const beganMs = nowMs();
         queued += events.length;
