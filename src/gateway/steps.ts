@@ -87,7 +87,8 @@ export function isOpening(step: RecordStep): boolean {
 
 const happened: ReadonlySet<Step> = new Set<RecordStep>([
   // What came of something that was sent.
-  ...(["write.confirmed", "write.untracked", "plan.executed", "job.created", "job.unclear", "token.kept"] as const),
+  ...(["write.confirmed", "write.untracked", "plan.executed", "plan.rejected", "probe.closed"] as const),
+  ...(["job.created", "job.unclear", "token.kept"] as const),
   // A card that is shown, what a person said of it, and how it ended.
   ...(["approval.requested", "approval.given", "approval.finished"] as const),
   ...(["session.started", "session.widened", "session.ended", "run.ended", "gateway.locked"] as const),
