@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, test } from "node:test";
+import { createHttpTransport } from "../src/adapters/transport/http/transport.ts";
 import type { AuditEvent } from "../src/audit/event.ts";
-import type { PlanId } from "../src/kernel/ids.ts";
+import { createEnvelope } from "../src/gateway/record/record.ts";
+import { type Bell, createBell } from "../src/gateway/webhook/bell.ts";
+import { createIds, type PlanId } from "../src/kernel/ids.ts";
 import { Secret } from "../src/kernel/secret.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { untilDone } from "./support/clock.ts";
@@ -76,3 +80,68 @@ test("what a probe came to is told once the log has room", async () => {
   await onceRoom(bench.gateway.probes.close(run, null));
   assert.equal(told("upgrade_probe_finished"), 1);
 });
+
+/** A bell on this gateway, whose one webhook is the provider. */
+async function withBell(work: (bell: Bell, givenUp: readonly string[]) => Promise<void>): Promise<void> {
+  const http = createHttpTransport();
+  const givenUp: string[] = [];
+  const { clock, sleep } = bench.time;
+  const bell = createBell({
+    ...{ http, clock, sleep, desk: bench.gateway.desk, ledger: bench.gateway.ledger },
+    envelope: createEnvelope(createIds(clock, { bytes: randomBytes }), clock),
+    webhooks: () => [
+      {
+        ...{ name: "phone", url: `${provider.origin}/ring`, format: "ntfy", secret: null, tellsArguments: false },
+        ...{ console: "http://gw.localhost:7717", network: "private" },
+      },
+    ],
+    onGivenUp: (name) => void givenUp.push(name),
+    credentials: () => ({ lendHmac: () => assert.fail("no secret"), lendHttp: () => assert.fail("no secret") }),
+  });
+  try {
+    await work(bell, givenUp);
+  } finally {
+    bell.close();
+    await http.close();
+  }
+}
+
+const rings = (): number => provider.received.filter(({ url }) => url === "/ring").length;
+
+/** What the log says of a card and of who was told, in its order. */
+const story = (): readonly string[] =>
+  bench.events().flatMap((event) => {
+    if (event.event_type === "webhook_sending") return [`sending ${event.attempt}`];
+    if (event.event_type === "webhook_ended") return [`${event.result} ${event.attempt}`];
+    return event.event_type === "approval_requested" && event.mode !== "session" ? ["asked"] : [];
+  });
+
+test("somebody is told of a card that came while the log was full, once there is room, and that was the first try", async () => {
+  const run = await bench.openApproved(caller, ["acme.thing.get"]);
+  bench.credentials.set("acme-token", { eachUse: true, disabled: false, origin: provider.origin });
+  await withBell(async (bell, givenUp) => {
+    log.full = true;
+    bench.gateway.startCall(caller, run.id, { action: "acme.thing.get", input: { id: "1" } });
+    await bench.waiting();
+    await bench.time.advance(10_000);
+    assert.deepEqual([rings(), story()], [0, []]);
+    log.full = false;
+    await untilDone(bench.time, 50, () => story().length === 3);
+    assert.deepEqual(story(), ["asked", "sending 1", "delivered 1"]);
+    assert.deepEqual([rings(), givenUp, bell.status()[0]?.last?.result], [1, [], "delivered"]);
+  });
+});
+
+test("how it ended to tell somebody is in the log once there is room, before it is tried again", () =>
+  withBell(async () => {
+    provider.answer((_request, response) => answerJson(response, rings() === 1 ? 503 : 200, {}));
+    log.fullAfter = "webhook_sending";
+    await bench.openRun(caller, ["acme.thing.get"]);
+    await untilDone(bench.time, 0, () => rings() === 1);
+    await bench.time.advance(10_000);
+    assert.deepEqual([story(), rings()], [["sending 1"], 1]);
+    log.fullAfter = null;
+    log.full = false;
+    await untilDone(bench.time, 50, () => story().length === 4);
+    assert.deepEqual(story(), ["sending 1", "refused 1", "sending 2", "delivered 2"]);
+  }));

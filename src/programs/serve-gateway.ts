@@ -189,7 +189,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     },
   );
   const bell = createBell({
-    ...{ audit, http, clock, sleep, envelope, desk: gateway.desk },
+    ...{ http, clock, sleep, envelope, ledger: gateway.ledger, desk: gateway.desk },
     webhooks: () => state.trust.policy?.webhooks ?? [],
     onGivenUp(webhook, approval_id) {
       const message = `${webhook} was not told that ${approval_id} waits: gw status says how its last try ended`;

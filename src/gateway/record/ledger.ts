@@ -28,9 +28,9 @@ export interface Ledger {
     events: readonly NewEvent[],
     rows?: readonly StateRow[] | (() => readonly StateRow[]),
   ): Promise<void>;
-  /** What happened to the gateway itself: one event, and nothing in the store that would have to agree with it. */
-  note(events: readonly HouseEvent[]): Promise<void>;
-  /** The same of what cannot be taken back: where the log is full it stands in line for room, and nobody waits for that. */
+  /** What the gateway itself begins or meets: one event, and nothing in the store that would have to agree with it. */
+  note(events: readonly HouseEvent[]): Promise<IntentReceipt>;
+  /** The same of what has happened and cannot be taken back: where the log is full it stands in line for room, and nobody waits for that. */
   noteHappened(events: readonly HouseEvent[]): Promise<void>;
   /** Denied `log_backlogged` while something that has happened waits for room: no question is asked before it is told. */
   requireRoom(): void;
@@ -111,11 +111,6 @@ export function createLedger({ audit, sleep, worker, steps = unwatched, onStop }
     if (store !== null && newest.length > 0) await keep(store.commit(newest.map(own), "process"));
   }
 
-  async function note(events: readonly HouseEvent[]): Promise<void> {
-    if (stopped) throw stoppedError();
-    await keep(line.append(events));
-  }
-
   return {
     get stopped() {
       return stopped;
@@ -182,7 +177,10 @@ export function createLedger({ audit, sleep, worker, steps = unwatched, onStop }
       steps.after(step);
       tell(kept);
     },
-    note,
+    async note(events) {
+      if (stopped) throw stoppedError();
+      return keep(line.append(events));
+    },
     async noteHappened(events) {
       if (stopped) throw stoppedError();
       const room = line.hasRoom();

@@ -8,11 +8,14 @@ import { Denied } from "../../kernel/failure.ts";
 import type { Desk } from "../approval/desk.ts";
 import type { Approval } from "../approval/question.ts";
 import type { Credentials, HttpSend, LentCredential, Ports } from "../ports.ts";
+import type { Ledger } from "../record/ledger.ts";
 import type { Envelope } from "../record/record.ts";
+import { isFull } from "../record/room-line.ts";
 
 /**
  * Rings where signed policy says that a card waits. It stands beside the way of a call and is never waited for: what
- * cannot be told is told again under the same id while the card waits, then given up, and the log says so.
+ * cannot be told is told again under the same id while the card waits, then given up, and the log says so. While the log
+ * is full nothing is sent, and that is no try.
  */
 export interface Bell {
   /** How the newest try of each webhook of policy ended; null for one that nothing was sent to yet. */
@@ -20,7 +23,8 @@ export interface Bell {
   close(): void;
 }
 
-export interface BellPorts extends Pick<Ports, "audit" | "http" | "clock" | "sleep"> {
+export interface BellPorts extends Pick<Ports, "http" | "clock" | "sleep"> {
+  readonly ledger: Pick<Ledger, "note" | "noteHappened">;
   readonly desk: Pick<Desk, "watch" | "find">;
   readonly envelope: Envelope;
   webhooks(): readonly Webhook[];
@@ -67,18 +71,32 @@ export function createBell(ports: BellPorts): Bell {
     const id = `${approvalId}.${hook.name}`;
     for (let attempt = 1; attempt <= defaults.webhookTries; attempt++) {
       if (attempt > 1) await ports.sleep.sleep(delayMs(attempt), over.signal);
-      if (over.signal.aborted || ports.desk.find(approvalId)?.state !== "pending") return;
-      // Policy may have taken it away meanwhile, or signed another address for it.
-      const now = ports.webhooks().find(({ name }) => name === hook.name);
-      if (now === undefined || (await deliver(now, card, id, attempt)) === "delivered") return;
+      const result = await deliverOnceRoom(hook.name, card, id, attempt);
+      if (result === null || result === "delivered") return;
     }
     ports.onGivenUp(hook.name, approvalId);
+  }
+
+  /** Null where nobody has to be told any more. */
+  async function deliverOnceRoom(name: string, card: Card, id: string, attempt: number): Promise<Result | null> {
+    for (;;) {
+      if (over.signal.aborted || ports.desk.find(card.approval_id)?.state !== "pending") return null;
+      // Policy may have taken it away meanwhile, or signed another address for it.
+      const hook = ports.webhooks().find((one) => one.name === name);
+      if (hook === undefined) return null;
+      try {
+        return await deliver(hook, card, id, attempt);
+      } catch (error) {
+        if (!isFull(error)) throw error;
+      }
+      await ports.sleep.sleep(defaults.logRoomLookMs, over.signal);
+    }
   }
 
   async function deliver(hook: Webhook, card: Card, id: string, attempt: number): Promise<Result> {
     const { headers, body } = writeMessage(hook, card);
     const about = { webhook: hook.name, message_id: id, approval_id: card.approval_id, attempt };
-    const receipt = await ports.audit.append([
+    const receipt = await ports.ledger.note([
       { ...ports.envelope("webhook_sending"), ...about, body_digest: digestText(body) },
     ]);
     let result: Result = "unreachable";
@@ -100,7 +118,7 @@ export function createBell(ports: BellPorts): Bell {
     }
     const ended = { ...ports.envelope("webhook_ended"), ...about, result, detail };
     last.set(hook.name, { at: ended.occurred_at, result, detail });
-    await ports.audit.append([ended]);
+    await ports.ledger.noteHappened([ended]);
     return result;
   }
 
