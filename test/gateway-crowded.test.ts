@@ -145,3 +145,24 @@ test("how it ended to tell somebody is in the log once there is room, before it 
     await untilDone(bench.time, 50, () => story().length === 4);
     assert.deepEqual(story(), ["sending 1", "refused 1", "sending 2", "delivered 2"]);
   }));
+
+test("what is refused while the log is full is counted, and told once it has room", async () => {
+  const run = await bench.openApproved(caller, ["acme.thing.get"]);
+  const refused = () =>
+    assert.rejects(
+      bench.gateway.startCall(caller, run.id, { action: "acme.thing.post", input: { name: "x" } }).done,
+      denies("action_not_permitted"),
+    );
+  log.full = true;
+  for (let time = 0; time < 3; time++) await refused();
+  await bench.time.advance(5_000);
+  assert.equal(told("denials_counted"), 0);
+  log.full = false;
+  await untilDone(bench.time, 500, () => told("denials_counted") > 0);
+  assert.deepEqual(
+    bench.eventsOf("denials_counted").map(({ code, count }) => [code, count]),
+    [["action_not_permitted", 3]],
+  );
+  await refused();
+  assert.deepEqual([told("denials_counted"), told("call_denied")], [1, 1]);
+});

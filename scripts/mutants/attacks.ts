@@ -116,7 +116,7 @@ export const attacks: readonly Mutant[] = [
   {
     rule: "attack: refusals past an allowance are counted",
     file: "src/gateway/record/flood-gate.ts",
-    text: "if (room && allowances.take(who, clock.bootMs())) return true;",
+    text: "if (tells && hasRoom() && allowances.take(who, clock.bootMs())) return true;",
     becomes: "if (allowances.take(who, clock.bootMs()) || true) return true;",
     tests: ["test/attack-requests.test.ts"],
     title: "a flood of denials is counted, and cannot fill the disk",

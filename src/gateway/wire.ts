@@ -57,12 +57,13 @@ export function wire(ports: Ports, around: Surroundings): Wired {
     resultBytes: defaults.resultsHeldBytes,
   });
   const volume = createKeptVolume(ledger, ports.clock);
-  const { record, find } = ledger;
+  const { record, find, hasRoom } = ledger;
   const { operators, showHand } = around;
   const desk = createDesk({
     ...ports,
     record,
     find,
+    hasRoom,
     volume,
     operators,
     ...(showHand === undefined ? {} : { showHand }),

@@ -64,6 +64,7 @@ function stand(passkeys: readonly EnrolledPasskey[] = []) {
         return [];
       })) as never,
     find: (() => null) as Ledger["find"],
+    hasRoom: ledger.hasRoom,
     showHand: (text) => void shownHands.push(text),
     volume: { charge: (who: string) => void charged.push(who) } as never,
     operators: () => ({ vaultId: VAULT, keys: people, passkeys }),

@@ -22,6 +22,7 @@ export interface DeskPorts {
   readonly ids: Ids;
   readonly record: Ledger["record"];
   readonly find: Ledger["find"];
+  readonly hasRoom: Ledger["hasRoom"];
   /** Puts what a passkey answered into the log in clear, for whoever has no key to it. */
   showHand?(text: string): void;
   readonly volume: Volume;

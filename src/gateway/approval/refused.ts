@@ -16,7 +16,7 @@ const WHO = "operators";
  * a hub can have it said without end. Gives the error back.
  */
 export function createRefusals(
-  ports: Pick<DeskPorts, "clock" | "sleep" | "volume" | "record">,
+  ports: Pick<DeskPorts, "clock" | "sleep" | "volume" | "record" | "hasRoom">,
   envelope: Envelope,
 ): (statement: Pick<AboutCard, "approval_id" | "operator_key_id">, error: unknown) => Promise<unknown> {
   const limits = { burst: defaults.denialsBurst, perSecond: defaults.denialsPerSecond };

@@ -24,9 +24,9 @@ export interface CallbackRecorder {
 export function createCallbackRecorder(core: CallbackNeeds): CallbackRecorder {
   const limits = { burst: defaults.denialsBurst, perSecond: defaults.denialsPerSecond };
   const gate = createFloodGate<{ readonly pack: string | null; readonly what: string }>(
-    { ...core.ports, volume: core.volume },
+    { ...core.ports, volume: core.volume, hasRoom: core.ledger.hasRoom },
     limits,
-    async (counted) =>
+    (counted) =>
       core.ledger.note(
         counted.map(({ what: { pack, what }, count, firstAt, lastAt }) => ({
           ...core.envelope("callbacks_counted"),

@@ -2,7 +2,7 @@ import type { NewEvent } from "../../audit/event.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { type Denied, placeDenied } from "../../kernel/failure.ts";
 import type { LiveCaller } from "../ports.ts";
-import { createFloodGate } from "./flood-gate.ts";
+import { createFloodGate, type FloodLimits } from "./flood-gate.ts";
 import type { RecordNeeds } from "./needs.ts";
 import { nameCaller } from "./record.ts";
 import { bytesOf, payerOf } from "./written.ts";
@@ -18,18 +18,29 @@ export interface DenialContext {
 
 /**
  * Denials are recorded with the care of calls, and bounded: past a user's allowance they are counted and written as one
- * event a second, so that nobody can fill the disk with refusals. What is
- * told one by one is also part of what may be written for that user before a person said yes.
+ * event a second, so that nobody can fill the disk with refusals; so they are while the log is full, and written once it has
+ * room. What is told one by one is also part of what may be written for that user before a person said yes.
  */
 export interface DenialRecorder {
   record(denied: Denied, context: DenialContext): Promise<void>;
 }
 
+/** How many refusals of a user are told one by one, and under whose name those of too many users are counted. */
+export const denialLimits: FloodLimits<DeniedCaller> = {
+  burst: defaults.denialsBurst,
+  perSecond: defaults.denialsPerSecond,
+  others: ({ code }) => ({ code, caller: "others" }),
+};
+
+interface DeniedCaller {
+  readonly code: Denied["code"];
+  readonly caller: string;
+}
+
 export function createDenialRecorder(core: RecordNeeds): DenialRecorder {
-  const limits = { burst: defaults.denialsBurst, perSecond: defaults.denialsPerSecond };
-  const gate = createFloodGate<{ readonly code: Denied["code"]; readonly caller: string }>(
-    { ...core.ports, volume: core.volume },
-    limits,
+  const gate = createFloodGate<DeniedCaller>(
+    { ...core.ports, volume: core.volume, hasRoom: core.ledger.hasRoom },
+    denialLimits,
     async (counted) =>
       core.ledger.record(
         "denials.counted",

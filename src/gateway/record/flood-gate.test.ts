@@ -8,8 +8,10 @@ import { type Counted, createFloodGate } from "./flood-gate.ts";
 function standingTime(volume: Volume = { tells: () => true, asks: () => true, charge: () => undefined }) {
   let sleepers: { readonly untilMs: number; wake(): void }[] = [];
   let nowMs = 0;
+  const log = { full: false };
   return {
-    volume,
+    ...{ volume, log },
+    hasRoom: () => !log.full,
     clock: { wallMs: () => 1_790_000_000_000 + nowMs, bootMs: () => nowMs, bootId: () => "boot" },
     sleep: {
       sleep: (ms: number) => new Promise<void>((wake) => void sleepers.push({ untilMs: nowMs + ms, wake })),
@@ -87,4 +89,41 @@ test("on a disk that is nearly full nothing is told one by one, and counts come 
   assert.equal(told.length, 0);
   await time.second(60);
   assert.equal(told[0]?.count, 2);
+});
+
+test("while the log has no room everything is counted, and told once it has", async () => {
+  const time = standingTime();
+  const told: Counted<string>[] = [];
+  const gate = createFloodGate<string>(time, { burst: 5, perSecond: 1 }, async (some) => void told.push(...some));
+  time.log.full = true;
+  assert.deepEqual([gate.pass("a", "k", "x", "a"), gate.pass("a", "k", "x", null)], [false, false]);
+  for (let second = 0; second < 3; second++) await time.second();
+  gate.pass("b", "l", "y", "b");
+  assert.deepEqual(told, []);
+  time.log.full = false;
+  assert.equal(gate.pass("a", "k", "x", "a"), true);
+  await time.second();
+  assert.deepEqual(
+    told.map(({ what, count }) => [what, count]),
+    [
+      ["x", 2],
+      ["y", 1],
+    ],
+  );
+  await time.second();
+  assert.equal(told.length, 2, "once");
+});
+
+test("however many are refused while the log has no room, only so many are counted apart, and nobody is forgotten", async () => {
+  const time = standingTime();
+  const told: Counted<string>[] = [];
+  const limits = { burst: 5, perSecond: 1, others: () => "others" };
+  const gate = createFloodGate<string>(time, limits, async (some) => void told.push(...some));
+  time.log.full = true;
+  for (let uid = 0; uid < 5_000; uid++) gate.pass(`${uid}`, `${uid}`, `uid ${uid}`, null);
+  gate.pass("7", "7", "uid 7", null);
+  time.log.full = false;
+  await time.second();
+  assert.deepEqual([told.length, told.reduce((sum, { count }) => sum + count, 0)], [513, 5_001]);
+  assert.deepEqual([told[7]?.count, told.at(-1)?.what, told.at(-1)?.count], [2, "others", 4_488]);
 });

@@ -34,6 +34,8 @@ export interface Ledger {
   noteHappened(events: readonly HouseEvent[]): Promise<void>;
   /** Denied `log_backlogged` while something that has happened waits for room: no question is asked before it is told. */
   requireRoom(): void;
+  /** Whether something that would begin would be taken now: not while the log is full or has failed, or something waits for it. */
+  hasRoom(): boolean;
   openStore(store: StateStore | null): void;
   /** One row as it stands; null while locked or where there is no such row. */
   find: StateStore["find"];
@@ -189,6 +191,7 @@ export function createLedger({ audit, sleep, worker, steps = unwatched, onStop }
       else noted.catch(() => undefined);
     },
     requireRoom: line.requireEmpty,
+    hasRoom: () => !stopped && line.hasRoom(),
   };
 }
 

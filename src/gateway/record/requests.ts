@@ -57,15 +57,16 @@ export function createRequestRecorder(core: RecordNeeds): RequestRecorder {
           : { ...core.envelope("denials_counted"), code, caller: principal, ...times };
       }),
     );
-  const ports = { ...core.ports, volume: core.volume };
+  const ports = { ...core.ports, volume: core.volume, hasRoom: core.ledger.hasRoom };
+  const others = (what: Counted): Counted => ({ ...what, principal: "others" });
   const refusals = createFloodGate<Counted>(
     ports,
-    { burst: defaults.denialsBurst, perSecond: defaults.denialsPerSecond },
+    { burst: defaults.denialsBurst, perSecond: defaults.denialsPerSecond, others },
     tellCounted,
   );
   const answers = createFloodGate<Counted>(
     ports,
-    { burst: defaults.requestsBurst, perSecond: defaults.requestsPerSecond },
+    { burst: defaults.requestsBurst, perSecond: defaults.requestsPerSecond, others },
     tellCounted,
   );
 

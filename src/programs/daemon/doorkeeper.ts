@@ -1,4 +1,5 @@
 import type { Gateway } from "../../gateway/gateway.ts";
+import { denialLimits } from "../../gateway/record/denials.ts";
 import { createFloodGate, type FloodPorts } from "../../gateway/record/flood-gate.ts";
 import type { Envelope } from "../../gateway/record/record.ts";
 import { bytesOf, payerOf } from "../../gateway/record/written.ts";
@@ -15,20 +16,16 @@ export function agentConnectionsFor(descriptors: number): number {
 export function createDoorkeeper(
   { ledger, volume }: Pick<Gateway, "ledger" | "volume">,
   envelope: Envelope,
-  ports: Omit<FloodPorts, "volume">,
+  ports: Omit<FloodPorts, "volume" | "hasRoom">,
 ): (denied: Denied, uid: number) => void {
-  const limits = { burst: defaults.denialsBurst, perSecond: defaults.denialsPerSecond };
-  const gate = createFloodGate<{ readonly code: Denied["code"]; readonly caller: string }>(
-    { ...ports, volume },
-    limits,
-    (counted) =>
-      ledger.record(
-        "denials.counted",
-        counted.map(({ what: { code, caller }, count, firstAt, lastAt }) => ({
-          ...envelope("denials_counted"),
-          ...{ code, caller, count, first_at: firstAt, last_at: lastAt },
-        })),
-      ),
+  const gate = createFloodGate({ ...ports, volume, hasRoom: ledger.hasRoom }, denialLimits, (counted) =>
+    ledger.record(
+      "denials.counted",
+      counted.map(({ what: { code, caller }, count, firstAt, lastAt }) => ({
+        ...envelope("denials_counted"),
+        ...{ code, caller, count, first_at: firstAt, last_at: lastAt },
+      })),
+    ),
   );
   return (denied, uid) => {
     const { code } = denied;
