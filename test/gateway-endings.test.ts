@@ -355,6 +355,26 @@ test("what waits for room is in the log also where the state has failed meanwhil
   assert.equal(provider.received.length, 1);
 });
 
+test("what came of a call is in a log that still works, though the state failed while it was under way", async () => {
+  const run = await openApproved();
+  const answer = Promise.withResolvers<void>();
+  provider.answer(async (_request, response) => {
+    await answer.promise;
+    response.writeHead(200, { "content-type": "application/json" }).end("{}");
+  });
+  const sent = [call(caller, run, "acme.thing.price"), call(caller, run)];
+  await untilDone(bench.time, 0, () => provider.received.length === 2);
+  brokenStore = true;
+  await assert.rejects(call(caller, run, "acme.thing.price"), denies("gateway_stopped"));
+  answer.resolve();
+  for (const one of sent) await assert.rejects(one, denies("gateway_stopped"));
+  assert.deepEqual(
+    bench.eventsOf("action_finished").map((event) => event.outcome),
+    ["succeeded", "succeeded"],
+  );
+  assert.equal(bench.rows("attempts", "sent").length, 1, "a start finds what the store does not know of");
+});
+
 test("nobody is asked anew while what has happened waits for room, so that no more waits than was under way", async () => {
   const run = await openApproved();
   bench.credentials.set("acme-token", { eachUse: true, disabled: false, origin: provider.origin });

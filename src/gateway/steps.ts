@@ -96,6 +96,11 @@ const happened: ReadonlySet<Step> = new Set<RecordStep>([
   ...(["operation.taken_over", "observation.started", "deadline.passed"] as const),
 ]);
 
+/** Whether a record says what came of a send. */
+export function isCompletion(step: RecordStep): boolean {
+  return errands.some((errand) => step === `${errand}.settled`);
+}
+
 /** Whether a record says what has happened already, so that it cannot be refused: where the log is full it waits for room. */
 export function hasHappened(step: RecordStep): boolean {
   return step.endsWith(".settled") || happened.has(step);

@@ -183,6 +183,37 @@ test("the first failure of the log or of the store stops everything, is told onc
   }
 });
 
+test("after the store has failed, the log has what came of a send and what happened to the gateway itself, and nothing else", async () => {
+  const { ledger, refuses, done, stops, look, waiting } = stand();
+  refuses.store = GONE;
+  await assert.rejects(ledger.record("run.started", [], [row("runs", "r")]), denies("gateway_stopped"));
+  done.length = 0;
+  const settle = () => ledger.record("call.settled", [event("attempt_ended")], [row("attempts", "a")]);
+  await assert.rejects(settle(), denies("gateway_stopped"));
+  await ledger.noteHappened([event("ssh_check_finished") as HouseEvent]);
+  for (const step of ["run.ended", "session.started", "approval.requested", "operation.settled"] as const)
+    await assert.rejects(ledger.record(step, [event()]), denies("gateway_stopped"));
+  await assert.rejects(ledger.record("call.settled", [], [row("attempts", "a")]), denies("gateway_stopped"));
+  assert.deepEqual(done, ["log attempt_ended", "log ssh_check_finished"]);
+  refuses.log = FULL;
+  const waits = assert.rejects(settle(), denies("gateway_stopped"));
+  await turns();
+  assert.equal(waiting(), 1);
+  refuses.log = null;
+  look();
+  await waits;
+  assert.equal(done.length, 3);
+  refuses.log = GONE;
+  await assert.rejects(settle(), denies("gateway_stopped"));
+  refuses.log = null;
+  await assert.rejects(settle(), denies("gateway_stopped"));
+  await assert.rejects(ledger.noteHappened([event() as HouseEvent]), denies("gateway_stopped"));
+  assert.deepEqual([done.length, stops], [3, [GONE]], "a log that has failed is not asked again");
+  ledger.resume();
+  refuses.store = null;
+  await settle();
+});
+
 test("an intent that was written while something else failed is not sent", async () => {
   const { ledger, refuses, hold, done } = stand();
   const release = hold();

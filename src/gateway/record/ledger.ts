@@ -3,7 +3,15 @@ import type { NewEvent } from "../../audit/event.ts";
 import type { Sleep } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { AuditSink, IntentReceipt, StateRow, StateStore } from "../ports.ts";
-import { hasHappened, type IntentStep, isOpening, type RecordStep, type StepPort, unwatched } from "../steps.ts";
+import {
+  hasHappened,
+  type IntentStep,
+  isCompletion,
+  isOpening,
+  type RecordStep,
+  type StepPort,
+  unwatched,
+} from "../steps.ts";
 import { splitContents } from "./content.ts";
 import { createRoomLine, type RoomLine } from "./room-line.ts";
 import { createRowOrder } from "./row-order.ts";
@@ -12,7 +20,9 @@ import { createRowOrder } from "./row-order.ts";
  * The one place where the log and the store are written. Whatever opens something is in the store before it is in the log,
  * and whatever closes it is in the log before it is in the store: what the log shows as open, a start finds in the store
  * and ends. The first failure stops everything: what cannot be recorded is not sent, and a failed sync is never tried again.
- * A log that is full is no failure: what would begin is refused, and what has happened waits for room.
+ * Where it was the store's, the log still takes what came of a send and what happened to the gateway itself: it is ahead of
+ * the store then, as after a crash between the two. A log that is full is no failure: what would begin is refused, and what
+ * has happened waits for room.
  */
 export interface Ledger {
   /** The intent of a send, durable before it resolves; of a side effect also against a power cut. */
@@ -76,6 +86,8 @@ export function createLedger({ audit, sleep, worker, steps = unwatched, onStop }
   const line = createRoomLine(audit, sleep);
   let store: StateStore | null = null;
   let stopped = false;
+  /** The log itself: nothing at all is appended then. */
+  let logFailed = false;
   const order = createRowOrder();
   const watchers = new Set<{ readonly table: StateRow["table"]; listener(): void }>();
 
@@ -95,17 +107,22 @@ export function createLedger({ audit, sleep, worker, steps = unwatched, onStop }
     return stoppedError();
   }
 
-  function keep<Result>(work: Promise<Result>): Promise<Result> {
+  function keep<Result>(work: Promise<Result>, inLog = false): Promise<Result> {
     return work.catch((cause: unknown) => {
       if (cause instanceof Denied && isPassing(cause)) throw cause;
+      logFailed ||= inLog;
       throw stop(cause);
     });
   }
 
+  function write(events: readonly NewEvent[], take: RoomLine["append"]): Promise<IntentReceipt> {
+    return keep(take(events), true);
+  }
+
   async function append(events: readonly NewEvent[], take: RoomLine["append"]): Promise<IntentReceipt> {
     const { ahead, together } = splitContents(events);
-    for (const some of ahead) await keep(take(some));
-    return keep(take(together));
+    for (const some of ahead) await write(some, take);
+    return write(together, take);
   }
 
   async function commit(moment: number, rows: readonly StateRow[]): Promise<void> {
@@ -119,6 +136,7 @@ export function createLedger({ audit, sleep, worker, steps = unwatched, onStop }
     },
     resume() {
       stopped = false;
+      logFailed = false;
     },
     openStore(next) {
       store = next;
@@ -161,7 +179,10 @@ export function createLedger({ audit, sleep, worker, steps = unwatched, onStop }
       return () => void watchers.delete(watcher);
     },
     async record(step, events, rows = []) {
-      if (stopped) throw stoppedError();
+      if (stopped) {
+        if (isCompletion(step) && !logFailed && events.length > 0) await append(events, line.appendOnceRoom);
+        throw stoppedError();
+      }
       steps.before(step);
       const opening = isOpening(step);
       const take = hasHappened(step) ? line.appendOnceRoom : line.append;
@@ -181,12 +202,12 @@ export function createLedger({ audit, sleep, worker, steps = unwatched, onStop }
     },
     async note(events) {
       if (stopped) throw stoppedError();
-      return keep(line.append(events));
+      return write(events, line.append);
     },
     async noteHappened(events) {
-      if (stopped) throw stoppedError();
+      if (logFailed) throw stoppedError();
       const room = line.hasRoom();
-      const noted = keep(line.appendOnceRoom(events));
+      const noted = write(events, line.appendOnceRoom);
       if (room) await noted;
       else noted.catch(() => undefined);
     },
