@@ -1,12 +1,23 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { createHttpTransport } from "../src/adapters/transport/http/transport.ts";
 import type { AuditEvent } from "../src/audit/event.ts";
+import type { Credentials } from "../src/gateway/ports.ts";
 import { createEnvelope } from "../src/gateway/record/record.ts";
 import { type Bell, createBell } from "../src/gateway/webhook/bell.ts";
 import { createIds, type PlanId } from "../src/kernel/ids.ts";
 import { Secret } from "../src/kernel/secret.ts";
+import { checkHost } from "../src/programs/daemon/check-host.ts";
+import { suspendCredentials } from "../src/programs/daemon/upgrade.ts";
+import { openHome } from "../src/vault/files/home.ts";
+import { openService } from "../src/vault/lend.ts";
+import { firstPolicy } from "../src/vault/policy/change.ts";
+import { signPolicy } from "../src/vault/policy/verify.ts";
+import { founding, HOST_KEY, ORIGIN, ports, refuses, withTokens } from "../src/vault/testing/fixture.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { untilDone } from "./support/clock.ts";
 import { answerJson, consequentialPack, previewBody } from "./support/consequential.ts";
@@ -49,6 +60,9 @@ async function onceRoom<Value>(work: Promise<Value>): Promise<Value> {
   return work;
 }
 
+/** What writes for the gateway beside its own rooms. */
+const envelope = () => createEnvelope(createIds(bench.time.clock, { bytes: randomBytes }), bench.time.clock);
+
 const told = (type: AuditEvent["event_type"]): number => bench.eventsOf(type).length;
 
 test("a plan that its provider refused as stale is told so once the log has room, and the agent hears of it", async () => {
@@ -85,10 +99,9 @@ test("what a probe came to is told once the log has room", async () => {
 async function withBell(work: (bell: Bell, givenUp: readonly string[]) => Promise<void>): Promise<void> {
   const http = createHttpTransport();
   const givenUp: string[] = [];
-  const { clock, sleep } = bench.time;
+  const { desk, ledger } = bench.gateway;
   const bell = createBell({
-    ...{ http, clock, sleep, desk: bench.gateway.desk, ledger: bench.gateway.ledger },
-    envelope: createEnvelope(createIds(clock, { bytes: randomBytes }), clock),
+    ...{ ...bench.time, http, desk, ledger, envelope: envelope() },
     webhooks: () => [
       {
         ...{ name: "phone", url: `${provider.origin}/ring`, format: "ntfy", secret: null, tellsArguments: false },
@@ -165,4 +178,50 @@ test("what is refused while the log is full is counted, and told once it has roo
   );
   await refused();
   assert.deepEqual([told("denials_counted"), told("call_denied")], [1, 1]);
+});
+
+const login = { operator: "ada", operatorKeyId: "k1", readsOnly: false };
+
+test("what the check of a host showed is told once the log has room, and the operator has it before", async () => {
+  const { ledger } = bench.gateway;
+  const shown = [{ probe: "try_sftp", verdict: "refused", detail: "only the receiver runs" }] as const;
+  const probe = async () => {
+    log.full = true;
+    return shown;
+  };
+  let lent = 0;
+  const signer = { label: "key", publicKeyBlob: Buffer.alloc(0), algorithm: "ssh-ed25519" as const };
+  const credentials = {
+    lendSshSigner: () => ({ ...signer, sign: () => assert.fail("nobody connects"), release: () => void lent++ }),
+  } as unknown as Credentials;
+  const target = { host: "web1", port: 22, user: "gw", hostKey: HOST_KEY, credential: "key" };
+  const seen = await checkHost({ ledger, envelope: envelope(), probe }, credentials, target, login);
+  assert.deepEqual([seen, lent, told("ssh_check_started"), told("ssh_check_finished")], [shown, 1, 1, 0]);
+  log.full = false;
+  await untilDone(bench.time, 50, () => told("ssh_check_finished") === 1);
+});
+
+test("a credential that is suspended while the log is full is lent no more at once, and that is told once there is room", async () => {
+  const { ledger } = bench.gateway;
+  const founded = await founding();
+  const vault = await withTokens(founded, { acme: "tok-5ecret" });
+  const [founder] = vault.operators;
+  assert.ok(founder !== undefined);
+  const folder = mkdtempSync(join(tmpdir(), "gw-"));
+  try {
+    const home = openHome(join(folder, "home"), ports.random);
+    await home.create(vault, signPolicy(firstPolicy(founder), null, founded.operator, vault, ports.clock));
+    const service = openService(vault, founded.operator.serviceKey);
+    const asked = { labels: ["acme", "none"], reason: "seen elsewhere", wallMs: bench.time.clock.wallMs() };
+    log.full = true;
+    const { suspended } = await suspendCredentials({ ledger, envelope: envelope() }, home, service, asked, null);
+    assert.deepEqual([suspended, told("vault_changed")], [["acme"], 0]);
+    refuses(() => service.lendHttp("acme", ORIGIN), "credential_disabled");
+    log.full = false;
+    await untilDone(bench.time, 50, () => told("vault_changed") === 1);
+    const [event] = bench.eventsOf("vault_changed");
+    assert.deepEqual([event?.change, event?.credential_label], ["disabled", "acme"]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
