@@ -1,46 +1,95 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { test } from "node:test";
+import { after, before, describe, test } from "node:test";
 import { bundleProgram } from "./support/bundle.ts";
-import { asUser, Home, makeFolder, start, until } from "./support/home.ts";
+import { asUser, Home, makeFolder, openPlane, start, until } from "./support/home.ts";
 
 const FLAGS = ["--disable-sigusr1", "--disable-warning=ExperimentalWarning"];
+const mayLimit = spawnSync("prlimit", ["--version"]).error === undefined;
 
-test(
-  "while the log is full an operator is let in, a removed one's key is given up, and an unlock is told once there is room",
-  asUser,
-  async () => {
+describe("while the log is full", asUser, () => {
+  let home: Home;
+  let gateway: ReturnType<typeof start>;
+
+  before(async () => {
     const program = await bundleProgram(join(import.meta.dirname, "support", "crowded-gateway.ts"));
-    const home = await new Home(makeFolder()).init();
+    home = await new Home(makeFolder()).init();
     const theirs = join(dirname(home.folder), "bob");
     writeFileSync(theirs, "bob has a passphrase of his own\n", { mode: 0o600 });
     await home.must(["operator", "add", "bob", "--operator", "ada", "--new-passphrase-file", theirs]);
-    const gateway = start([process.execPath, ...FLAGS, program, home.folder], { env: home.environment() });
-    const crowded = `${home.folder}.crowded`;
-    const isLocked = async (): Promise<unknown> => (await home.status())["locked"];
+    gateway = start([process.execPath, ...FLAGS, program, home.folder], { env: home.environment() });
+    await until("it serves", () => gateway.out().startsWith("ready "));
+    await home.must(["unlock", "--first", "--operator", "ada"]);
+    assert.equal(await isLocked(), false);
+  });
+  after(() => gateway?.end());
+
+  const crowd = (): void => writeFileSync(`${home.folder}.crowded`, "");
+  const makeRoom = (): void => rmSync(`${home.folder}.crowded`);
+  const isLocked = async (): Promise<unknown> => (await home.status())["locked"];
+  const asksForRun = async (): Promise<unknown> => {
+    const agent = openPlane(home.agentSocket);
     try {
-      await until("it serves", () => gateway.out().startsWith("ready "));
-      await home.must(["unlock", "--first", "--operator", "ada"]);
-      assert.equal(await isLocked(), false);
-
-      writeFileSync(crowded, "");
-      const removed = home.operator(["operator", "remove", "bob", "--operator", "ada"]);
-      await until("it locks", async () => (await isLocked()) === true);
-      rmSync(crowded);
-      assert.equal((await removed).code, 0);
-      const [replaced] = (await home.events("gateway_locked")).filter(
-        ({ reason }) => reason === "service_key_replaced",
-      );
-      assert.ok(replaced !== undefined);
-
-      writeFileSync(crowded, "");
-      const unlocked = await home.operator(["unlock", "--operator", "ada"]);
-      assert.deepEqual([unlocked.code, await isLocked()], [0, false], unlocked.err);
-      rmSync(crowded);
-      await until("it is told", async () => (await home.events("gateway_unlocked")).length === 2);
+      return (await agent.ask("POST", "/v1/runs", { purpose: "x", actions: ["demo.thing.get"] })).body["code"];
     } finally {
-      await gateway.end();
+      agent.close();
     }
-  },
-);
+  };
+
+  test("an operator is let in, a removed one's key is given up, and an unlock is told once there is room", async () => {
+    crowd();
+    const removed = home.operator(["operator", "remove", "bob", "--operator", "ada"]);
+    await until("it locks", async () => (await isLocked()) === true);
+    makeRoom();
+    assert.equal((await removed).code, 0);
+    const [replaced] = (await home.events("gateway_locked")).filter(({ reason }) => reason === "service_key_replaced");
+    assert.ok(replaced !== undefined);
+
+    crowd();
+    const unlocked = await home.operator(["unlock", "--operator", "ada"]);
+    assert.deepEqual([unlocked.code, await isLocked()], [0, false], unlocked.err);
+    makeRoom();
+    await until("it is told", async () => (await home.events("gateway_unlocked")).length === 2);
+  });
+
+  test("what an agent is refused is counted, and told once there is room", async () => {
+    crowd();
+    const codes = [await asksForRun(), await asksForRun()];
+    makeRoom();
+    assert.equal(codes[0], codes[1]);
+    const counted = async () => (await home.events("denials_counted")).filter(({ code }) => code === codes[0]);
+    await until("it is told", async () => (await counted()).length > 0);
+    assert.deepEqual(
+      (await counted()).map(({ count }) => count),
+      [2],
+    );
+  });
+
+  test("a gateway that had stopped resumes, and that is told once there is room", {
+    skip: mayLimit ? false : "prlimit is not installed",
+  }, async () => {
+    const [, pid] = gateway.out().split(" ");
+    const limit = (fsize: string) => {
+      const limited = spawnSync("prlimit", [`--pid=${pid}`, `--fsize=${fsize}:unlimited`]);
+      assert.equal(limited.status, 0, String(limited.stderr));
+    };
+    limit("512");
+    await until("it has stopped", async () => {
+      await asksForRun();
+      return (await home.status())["stopped"] !== null;
+    });
+    // Locked, it has nothing to end before it resumes.
+    await home.operator(["lock", "--operator", "ada"]);
+    assert.equal(await isLocked(), true);
+    limit("unlimited");
+    crowd();
+    await home.must(["resume", "--operator", "ada"]);
+    assert.equal((await home.status())["stopped"], null);
+    assert.deepEqual(await home.events("gateway_resumed"), []);
+    makeRoom();
+    await until("it is told", async () => (await home.events("gateway_resumed")).length === 1);
+    assert.equal((await home.verify()).code, 0);
+  });
+});
