@@ -11,6 +11,7 @@ import {
   demoPack,
   type Gateway,
   Home,
+  type Members,
   makeFolder,
   openPlane,
   openRun,
@@ -32,6 +33,13 @@ const MORE = `  thing.pay:
     request: { method: POST, path: /v1/paid, body: application/json }
     input:
       name: { in: body, type: string, maxLength: 64 }
+  thing.quote:
+    effect: read
+    max_cost_cents: 30
+    actual_cost: { header: X-Price, unit: cents }
+    request: { method: GET, path: "/v1/quotes/{id}" }
+    input:
+      id: { in: path, type: string, maxLength: 64 }
 `;
 
 interface Host {
@@ -65,7 +73,7 @@ async function begin(home: Home, name: string, socket: string): Promise<Host> {
   const gateway = await home.up();
   await home.must(["hub", "join", cluster.url(name, socket), "--name", name]);
   const agent = openPlane(home.agentSocket);
-  const actions = ["demo.thing.get", "demo.thing.make", "demo.thing.pay"];
+  const actions = ["demo.thing.get", "demo.thing.make", "demo.thing.pay", "demo.thing.quote"];
   return { home, gateway, agent, run: await openRun(home, agent, actions, { side_effects: 30, spend_cents: 900 }) };
 }
 
@@ -339,4 +347,26 @@ real("money is counted at its most before it is spent, and what was not spent co
     [said(await pay(1, "one")), said(await pay(0, "two")), said(await pay(1, "three"))],
     ["success", "success", "fleet_limit_reached"],
   );
+});
+
+real("a call that is redirected counts once, with what it cost beyond its reserve or short of it", async () => {
+  await sign("money", "--remove");
+  await sign("quotes", "--counts", "spend_cents", "--pack", "demo", "--a-day", "100");
+  const taken = async (at: number): Promise<unknown> => {
+    const { hub } = (await hosts[at]?.home.status()) ?? {};
+    const { limits } = hub as { readonly limits: readonly Members[] };
+    return limits.find(({ name }) => name === "quotes")?.["used"];
+  };
+  const quote = (at: number, cents: number): Promise<Reply> => {
+    provider.answer(({ url }, response) =>
+      url === "/v1/quotes/1"
+        ? response.writeHead(307, { location: "/v1/quotes/2" }).end()
+        : response.writeHead(200, { "content-type": "application/json", "x-price": String(cents) }).end("{}"),
+    );
+    return call(hosts[at]?.agent as Plane, hosts[at]?.run ?? "", "demo.thing.quote", { id: "1" });
+  };
+  assert.equal(said(await quote(0, 45)), "success");
+  await until("more than the reserve is counted", async () => (await taken(0)) === 45);
+  assert.equal(said(await quote(1, 10)), "success");
+  await until("what it did not cost is given back", async () => (await taken(1)) === 55);
 });

@@ -21,9 +21,13 @@ export interface Countable {
   readonly cents: number;
 }
 
-/** How much of the limit the send would take; 0 where the limit is about something else. */
-export function amountOf({ counts, of }: FleetLimit, send: Countable): number {
-  if (send[of.kind] !== of.name) return 0;
+/** Whether the limit is about such a send. */
+export function isCounted({ of }: FleetLimit, send: Countable): boolean {
+  return send[of.kind] === of.name;
+}
+
+/** How much of a limit that counts it the send would take. */
+export function amountOf({ counts }: FleetLimit, send: Countable): number {
   switch (counts) {
     case "attempts":
       return 1;

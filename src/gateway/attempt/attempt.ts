@@ -79,10 +79,12 @@ async function makeAttempt(core: AttemptNeeds, sending: Sending | CustodySending
   const settlement = settlementOf(outbound, verdict, doubted);
   const held = verdict.kind === "unknown" || (verdict.kind === "error" && doubted) ? reservation.maximumCents : 0;
   const more = settlement === null ? 0 : settle(core, run, reservation, settlement, held);
-  counted?.settle(more);
+  // Money is counted once for all sends of a call, by the first of them.
+  const paid = sending.carries?.counted ?? counted;
+  paid?.settle(more);
   const cost = costRecord(reservation, settlement);
   const state = verdict.kind === "unknown" ? "unknown" : "settled";
-  const attempted = { attemptId, reservation, held, observation, verdict, cost };
+  const attempted = { attemptId, reservation, held, observation, verdict, cost, counted: paid };
   const { after, fault } = comeAfter(sending, attempted);
   const told = [completionRecord(core, sending, attempted, startedAt), ...events, ...after.events];
   const kept = [...ownRows(core, sending, attemptId, state, reservation), ...claimed, ...rows, ...after.rows];

@@ -1,7 +1,6 @@
 import { isNestedWithin } from "../../../packages/request/src/json/depth.ts";
 import type { Pack } from "../../conventions/action/pack.ts";
 import { timeLeftMs } from "../../conventions/budget/budget.ts";
-import type { Carried } from "../../conventions/budget/settle.ts";
 import { adviseAfter } from "../../conventions/outcome/advice.ts";
 import type { Answered } from "../../conventions/outcome/observation.ts";
 import type { CallResult, ResponseRecord } from "../../conventions/outcome/result.ts";
@@ -16,7 +15,7 @@ import { attempt } from "./attempt.ts";
 import { confirmTicket, forgetLookup } from "./confirm-ticket.ts";
 import type { AttemptNeeds } from "./needs.ts";
 import { allowRepeat, redirect } from "./redirect.ts";
-import type { Attempted, Sending } from "./sending.ts";
+import type { Attempted, CarriedSend, Sending } from "./sending.ts";
 
 /** The last attempt of a call, and what it comes to. */
 export interface Followed extends Attempted {
@@ -41,7 +40,7 @@ export async function follow(core: AttemptNeeds, first: Sending): Promise<Follow
   let renewed = false;
   let challenged = false;
   let before: Attempted | null = null;
-  let carries: Carried | undefined;
+  let carries: CarriedSend | undefined;
   for (;;) {
     const attempted: Attempted | null = await again(core, { ...sending, carries }, before);
     carries = undefined;
@@ -53,7 +52,7 @@ export async function follow(core: AttemptNeeds, first: Sending): Promise<Follow
       if (next === null) return { ...attempted, result: resultOf(sending, attempted, "redirect_refused"), firstSentMs };
       sending = forgetLookup(next);
       // It is one call, so that it is charged once.
-      carries = { ...attempted.reservation, spent: true };
+      carries = { ...attempted.reservation, spent: true, counted: attempted.counted ?? null };
       followed++;
       tries = 0;
       before = null;
@@ -109,7 +108,8 @@ function isChallenge(core: Pick<AttemptNeeds, "tokens">, sending: Sending, attem
 async function again(core: AttemptNeeds, sending: Sending, before: Attempted | null): Promise<Attempted | null> {
   if (before?.verdict.kind !== "unknown") return attempt(core, await confirmTicket(core, sending));
   try {
-    return await attempt(core, { ...(await confirmTicket(core, sending)), carries: before.reservation });
+    const carries = { ...before.reservation, counted: before.counted ?? null };
+    return await attempt(core, { ...(await confirmTicket(core, sending)), carries });
   } catch (error) {
     if (error instanceof Denied) return null;
     throw error;

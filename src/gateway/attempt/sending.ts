@@ -11,7 +11,7 @@ import type { CallId, OperationId, RunId } from "../../kernel/ids.ts";
 import type { HttpLoan } from "../../vault/lent.ts";
 import type { Authorization } from "../approval/authorize.ts";
 import type { Outbound } from "../outbound/outbound.ts";
-import type { AnswerHolder, AnswerSink, StateRow } from "../ports.ts";
+import type { AnswerHolder, AnswerSink, Counted, StateRow } from "../ports.ts";
 import type { Run, Session } from "../run/run.ts";
 import type { Errand } from "../steps.ts";
 import type { TicketUse } from "../ticket/tickets.ts";
@@ -31,7 +31,7 @@ export interface Shot {
   /** The tracked operation that this attempt belongs to. */
   readonly operationId?: OperationId;
   /** The reserve of an earlier send of the same call: there is one charge at most, so one reserve. */
-  readonly carries?: Carried | undefined;
+  readonly carries?: CarriedSend | undefined;
   /** Of every send that has an effect: nobody else sends the same while it is open. */
   readonly claim?: Claim | HeldByOperation | undefined;
   /** Where the call came from, as a surface told it: written once, with the first intent of the call. */
@@ -101,6 +101,11 @@ export interface CustodySending extends Shot {
   readonly behindLock?: boolean;
 }
 
+/** And what limits of the fleet counted of it, where it was sent by this same call. */
+export interface CarriedSend extends Carried {
+  readonly counted?: Counted | null;
+}
+
 export interface Attempted {
   readonly attemptId: string;
   readonly reservation: Reservation;
@@ -109,6 +114,8 @@ export interface Attempted {
   readonly observation: TransportObservation;
   readonly verdict: Verdict;
   readonly cost: CostRecord;
+  /** What limits of the fleet counted of its money, by this send or by the one that it took over from. */
+  readonly counted?: Counted | null;
 }
 
 /** A preview keeps to its own path in the log: no intent and no completion of a change is written for it. */

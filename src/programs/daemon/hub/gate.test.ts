@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { IntentReceipt } from "../../../audit/receipt.ts";
+import type { LimitAsk, LimitKeeper } from "../../../hub/limits.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { NO_HUB_RULES } from "../../../vault/policy/policy.ts";
@@ -30,4 +31,33 @@ test("where work may be taken over, nothing leaves a gateway that the hub has no
   }
   operations = "own";
   await send();
+});
+
+test("what a send costs counts also where an earlier send of its call took the money of the limit, and what was not taken is not given back", async () => {
+  const asked: LimitAsk[] = [];
+  const limits: LimitKeeper = {
+    take: async (ask) => {
+      asked.push(ask);
+      return "2026-01-01";
+    },
+    known: () => [],
+    close: () => undefined,
+  };
+  const money = { name: "money", counts: "spend_cents", of: { kind: "pack", name: "post" }, aDay: 100 } as const;
+  const gate = createHubGate({
+    log: { head: () => ({ frame: 1 }) },
+    sleep: { sleep: () => new Promise(() => undefined) },
+    rules: () => ({ ...NO_HUB_RULES, limits: [money, { ...money, name: "other", of: { kind: "pack", name: "x" } }] }),
+    shipper: () => null,
+    limits: () => limits,
+    arrived: async () => undefined,
+  });
+  const repeat = { pack: "post", credential: null, grant: null, sideEffect: true, cents: 0 };
+  const counted = await gate.count(repeat);
+  counted?.settle(-40);
+  counted?.giveBack();
+  assert.deepEqual(asked, []);
+  counted?.settle(7);
+  assert.deepEqual(asked, [{ name: "money", most: Infinity, amount: 7 }]);
+  assert.equal(await gate.count({ ...repeat, pack: "none" }), null);
 });

@@ -1,4 +1,4 @@
-import { amountOf, describeFleetLimit, type FleetLimit } from "../../../conventions/budget/fleet-limit.ts";
+import { amountOf, describeFleetLimit, type FleetLimit, isCounted } from "../../../conventions/budget/fleet-limit.ts";
 import type { HubGate } from "../../../gateway/ports.ts";
 import type { LimitKeeper } from "../../../hub/limits.ts";
 import type { Shipper } from "../../../hub/ship.ts";
@@ -10,7 +10,8 @@ import type { HubRules } from "../../../vault/policy/policy.ts";
 interface Taken {
   readonly limit: FleetLimit;
   readonly amount: number;
-  readonly day: string;
+  /** Null where nothing was taken: an earlier send of the same call reserved its money. */
+  readonly day: string | null;
 }
 
 interface GateParts {
@@ -63,9 +64,10 @@ export function createHubGate({ log, sleep, rules, shipper, limits, arrived }: G
 
   /** What cannot be given back now stays taken for the day. */
   function change({ limit, day }: Taken, amount: number): void {
-    if (amount === 0) return;
+    // What was not taken is not given back; what it costs beyond that counts on the day on which it is known.
+    if (amount === 0 || (day === null && amount < 0)) return;
     void limits()
-      ?.take({ name: limit.name, most: Infinity, amount, day })
+      ?.take({ name: limit.name, most: Infinity, amount, ...(day === null ? {} : { day }) })
       .catch(() => undefined);
   }
 
@@ -89,10 +91,10 @@ export function createHubGate({ log, sleep, rules, shipper, limits, arrived }: G
     async count(send) {
       const taken: Taken[] = [];
       for (const limit of rules()?.limits ?? []) {
+        if (!isCounted(limit, send)) continue;
         const amount = amountOf(limit, send);
-        if (amount === 0) continue;
         try {
-          taken.push({ limit, amount, day: await take(limit, amount) });
+          taken.push({ limit, amount, day: amount === 0 ? null : await take(limit, amount) });
         } catch (error) {
           for (const one of taken) change(one, -one.amount);
           throw error;
