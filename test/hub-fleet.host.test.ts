@@ -48,6 +48,8 @@ const homes = new Map<Name, Home>();
 const running = new Map<Name, Gateway>();
 /** The one place to decide from: an operator's keys and signed files, and no gateway. */
 let desk: Home;
+/** Another one, with the files from before any gateway was let ask to be unlocked. */
+let early: Home;
 const agents: AgentProcess[] = [];
 
 const homeOf = (name: Name): Home => homes.get(name) ?? assert.fail(name);
@@ -63,6 +65,7 @@ before(async () => {
       await home.init();
       await home.addCredential("demo-token", provider.origin);
       await home.trustPack("demo", demoPack(provider.origin, DEMO_PURCHASE));
+      early = new Home(makeFolder(), user(64_151)).carryFrom(home);
       assert.equal((await home.run(["hub", "init", cluster.url("owner")])).code, 0);
       await cluster.sql(
         `create role ada login in role gw_operator; ${NAMES.map((one) => `create role ${one} login in role gw_gateway;`).join(" ")}`,
@@ -108,8 +111,8 @@ async function get(agent: AgentProcess, run: string): Promise<Members> {
 }
 
 /** Who waits to be unlocked, as the operator's machine is shown it. */
-async function waiting(): Promise<Readonly<Record<string, string | null>>> {
-  const { out } = await desk.run(["status", ...hub(), "--json"]);
+async function waiting(from = desk): Promise<Readonly<Record<string, string | null>>> {
+  const { out } = await from.run(["status", ...hub(), "--json"]);
   const { gateways } = JSON.parse(out) as { readonly gateways: readonly Members[] };
   return Object.fromEntries(gateways.map((one) => [String(one["gateway"]), one["waiting"] as string | null]));
 }
@@ -353,6 +356,22 @@ real("locked gateways ask on the hub and are unlocked from one place, and nobody
   await Promise.all(NAMES.map((name) => waits(name, null)));
   const nobody = await desk.must(["unlock", "--all", ...hub()]);
   assert.match(nobody.err, /No gateway of this vault waits/);
+  assert.equal((await desk.must(["unlock", ...hub(), "--json"])).out.trim(), "[]");
+  // A machine with old files is shown that it asks, and how to become one that can answer.
+  await homeOf("web2").must(["lock"]);
+  await waits("web2", "waits");
+  assert.deepEqual(await waiting(early), { web1: null, web2: "unknown_key", web3: null });
+  assert.match(
+    (await early.run(["status", ...hub()])).out,
+    /web2 {2}.*does not name: copy vault\.json and policy\.json/,
+  );
+  const stale = await early.operator(["unlock", "web2", ...hub()]);
+  assert.equal(codeOf(stale), "not_found");
+  assert.match(stale.err, /else copy it here anew\); who waits: gw status --hub URL/);
+  early.carryFrom(homeOf("web1"));
+  assert.equal((await waiting(early))["web2"], "waits");
+  await early.must(["unlock", "web2", ...hub()]);
+  assert.equal((await homeOf("web2").status())["locked"], false);
   // It was opened anew, and goes on from the frame that the hub has: whoever unlocked it from there vouches for that.
   assert.equal(await attestedHere("web3"), true);
 });

@@ -61,13 +61,14 @@ function Standing({ one, url }: { readonly one: ShownGateway; readonly url: stri
           behind: others follow vault {behind.vault}, policy {behind.policy}
         </Chip>
       )}
-      {waiting !== null && (
-        <Chip kind="acts">
-          {waiting === "waits"
-            ? `locked, and waits: gw unlock ${showIdentifier(one.gateway)} --hub ${url}`
-            : `locked; would be refused: ${waiting}`}
-        </Chip>
-      )}
+      {waiting !== null && <Chip kind="acts">{waitingWords(one.gateway, waiting, url)}</Chip>}
     </>
   );
+}
+
+function waitingWords(gateway: string, waiting: string, url: string): string {
+  if (waiting === "waits") return `locked, and waits: gw unlock ${showIdentifier(gateway)} --hub ${url}`;
+  if (waiting === "unknown_key")
+    return "asks to be unlocked with a key that policy.json on the console's machine does not name: copy it there anew";
+  return `locked; would be refused: ${waiting}`;
 }

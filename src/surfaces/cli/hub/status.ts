@@ -30,6 +30,9 @@ interface Row extends EnrolmentRow, LeaveRow {
   readonly seconds: number | null;
 }
 
+/** Somebody asks in its name, with a key that the policy of this home does not name. */
+const UNKNOWN_KEY = "unknown_key";
+
 /** A gateway by its own signed word; how long ago that was is the database's. */
 export interface GatewayState {
   readonly gateway: string;
@@ -40,7 +43,7 @@ export interface GatewayState {
   readonly vault: number | null;
   readonly policy: number | null;
   readonly silent_s: number | null;
-  /** Null where it does not ask to be unlocked; else "waits", or the code for which it would not be. */
+  /** Null where it does not ask to be unlocked; else "waits", the code for which it would not be, or "unknown_key". */
   readonly waiting: string | null;
 }
 
@@ -82,12 +85,13 @@ export async function readStates(
   const policy = policyInForce(home, vault);
   const knows = { vault: vault.generation, policy: policy?.version ?? 0 };
   const seen = recallFleet(stateFolder, connection.hubId);
-  const asking = await findWaiting(time, connection, speakers, policy?.hub ?? null, knows, seen);
+  const { waiting, unknown } = await findWaiting(time, connection, speakers, policy?.hub ?? null, knows, seen);
   const states = rows
     .flatMap((row) => stateOf(row, connection.hubId, vault.vaultId, keys))
     .map((one) => {
-      const found = asking.find(({ gateway }) => gateway === one.gateway);
-      return { ...one, waiting: found === undefined ? null : (found.refused?.code ?? "waits") };
+      const found = waiting.find(({ gateway }) => gateway === one.gateway);
+      if (found !== undefined) return { ...one, waiting: found.refused?.code ?? "waits" };
+      return { ...one, waiting: unknown.includes(one.gateway) ? UNKNOWN_KEY : null };
     });
   return { states, answeredMs };
 }
@@ -153,6 +157,8 @@ function linesOf(hubId: string, answeredMs: number, states: readonly GatewayStat
 
 function waitingWords({ gateway, waiting }: GatewayState): string {
   if (waiting === null) return "";
+  if (waiting === UNKNOWN_KEY)
+    return ", asks to be unlocked with a key that policy.json here does not name: copy vault.json and policy.json here anew from a host that has the newest; if they are the newest, look at that host";
   return waiting === "waits"
     ? `, LOCKED and waits: gw unlock ${showIdentifier(gateway)} --hub URL`
     : `, LOCKED, asks, and would be refused: ${waiting}`;

@@ -34,7 +34,7 @@ export function runHubUnlock(names: readonly string[], options: HubUnlockOptions
     const { connection, speakers, home } = session;
     const hub = policyInForce(home, home.readVault())?.hub ?? null;
     const seen = recallFleet(deps.vault.stateFolder, connection.hubId);
-    const waiting = await findWaiting(deps, connection, speakers, hub, knownTo(session), seen, options.despite);
+    const { waiting } = await findWaiting(deps, connection, speakers, hub, knownTo(session), seen, options.despite);
     const unknown = names.find((name) => !waiting.some(({ gateway }) => gateway === name));
     if (unknown !== undefined) {
       throw new Denied(
@@ -42,13 +42,15 @@ export function runHubUnlock(names: readonly string[], options: HubUnlockOptions
         `${showIdentifier(unknown)} does not wait on this hub. Nothing was sent. It asks there while it is locked, where it joined with --unlock-by-hub and the policy.json of this home is from after that (else copy it here anew); who waits: gw status --hub URL`,
       );
     }
-    if (names.length === 0 && (options.all !== true || (waiting.length === 0 && !options.json))) {
-      io.err(
-        waiting.length === 0
-          ? "No gateway of this vault waits to be unlocked on this hub."
-          : `${waiting.map(({ gateway }) => showIdentifier(gateway)).join(", ")} ${waiting.length === 1 ? "waits" : "wait"}. Name those to unlock, or say --all.`,
-      );
-      return waiting.length === 0 ? exits.done : exits.denied;
+    if (waiting.length === 0) {
+      if (options.json) io.out("[]");
+      else io.err("No gateway of this vault waits to be unlocked on this hub.");
+      return exits.done;
+    }
+    if (names.length === 0 && options.all !== true) {
+      const who = waiting.map(({ gateway }) => showIdentifier(gateway)).join(", ");
+      io.err(`${who} ${waiting.length === 1 ? "waits" : "wait"}. Name those to unlock, or say --all.`);
+      return exits.denied;
     }
     const chosen = options.all === true ? waiting : waiting.filter(({ gateway }) => names.includes(gateway));
     const outcomes = await unlockEach(session, chosen, deps);

@@ -63,7 +63,9 @@ async function look(
       },
     },
   };
-  const [found] = await findWaiting(time, connection, [speaker], hub, knows, {});
+  const {
+    waiting: [found],
+  } = await findWaiting(time, connection, [speaker], hub, knows, {});
   return { refused: found === undefined ? "nobody" : (found.refused?.code ?? null), slept };
 }
 

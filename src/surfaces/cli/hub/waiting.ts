@@ -24,8 +24,15 @@ export interface WaitingGateway {
   readonly unseen: boolean;
 }
 
+export interface FoundWaiting {
+  readonly waiting: readonly WaitingGateway[];
+  /** In whose name somebody asks with a key that the policy of this home does not name: it may be older than the key. */
+  readonly unknown: readonly string[];
+}
+
 interface Row {
   readonly gateway: string;
+  readonly fresh: boolean;
   readonly statement: string;
   readonly signature: Buffer;
 }
@@ -39,7 +46,7 @@ export async function findWaiting(
   own: KnownGateway["knows"],
   seen: SeenFleet,
   despite: readonly string[] = [],
-): Promise<readonly WaitingGateway[]> {
+): Promise<FoundWaiting> {
   // An operator's own copies may be old, and name a host whom somebody else has removed since.
   const believed = speakers.filter(({ gateway }) => !despite.includes(gateway));
   const { by, ...said } = await knownToPeers(connection, connection.hubId, believed);
@@ -53,9 +60,9 @@ export async function findWaiting(
   ).flat();
   const readMs = await hubTime(connection);
   for (const stopAt = clock.bootMs() + defaults.hubSilentMs; ; ) {
-    const found = await look(connection, known);
+    const found = await look(connection, speakers, known);
     // Said before its head was read, it may show less than that by now: it says it anew every few seconds.
-    const isOlder = found.some(
+    const isOlder = found.waiting.some(
       ({ request, refused }) => refused?.code === "log_rolled_back" && request.hub_ms <= readMs,
     );
     if (!isOlder || clock.bootMs() >= stopAt) return found;
@@ -63,20 +70,26 @@ export async function findWaiting(
   }
 }
 
-async function look(connection: HubConnection, known: readonly KnownGateway[]): Promise<readonly WaitingGateway[]> {
+async function look(
+  connection: HubConnection,
+  speakers: readonly Speaker[],
+  known: readonly KnownGateway[],
+): Promise<FoundWaiting> {
   const nowMs = await hubTime(connection);
   const rows = await connection.ask<Row>(
     // Whoever owns one host fills no answer: the newest of each gateway count.
-    `select gateway, ${shortText("statement")}, ${shortBytes("signature")} from (
+    `select gateway, at > clock_timestamp() - make_interval(secs => $2) as fresh, ${shortText("statement")}, ${shortBytes("signature")} from (
        select *, row_number() over (partition by gateway order by at desc) as nth from ${HUB_SCHEMA}.waiting where gateway = any($1)
      ) one where nth <= 4 order by gateway limit ${4 * defaults.hubGateways}`,
-    [known.map(({ gateway }) => gateway)],
+    [speakers.map(({ gateway }) => gateway), defaults.hubSilentMs / 1_000],
   );
-  return known.flatMap((one) => {
-    const requests = rows
-      .filter(({ gateway }) => gateway === one.gateway)
-      .flatMap(({ statement: text, signature }) => readWaiting({ text, signature }, one) ?? [])
-      .filter((request) => isFresh(request, nowMs))
+  const readable = rows.flatMap(({ gateway, statement: text, signature }) => {
+    const one = known.find((other) => other.gateway === gateway);
+    return (one === undefined ? undefined : readWaiting({ text, signature }, one)) ?? [];
+  });
+  const waiting = known.flatMap((one) => {
+    const requests = readable
+      .filter((request) => request.gateway === one.gateway && isFresh(request, nowMs))
       .sort((first, second) => second.hub_ms - first.hub_ms);
     const [request] = requests;
     if (request === undefined) return [];
@@ -86,6 +99,10 @@ async function look(connection: HubConnection, known: readonly KnownGateway[]): 
       { gateway, signingKey, request, refused: judge(requests, request, one), offer: offerOf(request, one), unseen },
     ];
   });
+  const unknown = rows.flatMap(({ gateway, fresh }) =>
+    fresh && !readable.some((request) => request.gateway === gateway) ? [gateway] : [],
+  );
+  return { waiting, unknown };
 }
 
 async function hubTime(connection: HubConnection): Promise<number> {
