@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
@@ -12,6 +12,7 @@ import {
   enrol,
   freePort,
   go,
+  linksOf,
   ownComplaints,
   press,
   prove,
@@ -258,6 +259,35 @@ real("a grant that not every gateway has taken yet is told with who has not", as
     .waitFor({ timeout: 120_000 });
   assert.equal((await acting)["outcome"], "success");
 });
+
+real(
+  "copies of logs that a killed console left are removed by the next one, and not those of one that lives",
+  async () => {
+    const folder = makeFolder();
+    const begin = async (): Promise<Console> => {
+      const port = await freePort();
+      const words = ["console", "--port", String(port), "--passphrase-file", desk.passphraseFile];
+      const env = { ...desk.environment(), TMPDIR: folder };
+      const begun = linksOf(desk.start([...words, "--hub", cluster.url("ada")], { env }), port);
+      await begun.nextLink();
+      return begun;
+    };
+    const copies = () => readdirSync(folder).filter((name) => name.startsWith("gw-hub-"));
+    const killed = await begin();
+    const [left] = copies();
+    const lives = await begin();
+    const both = copies();
+    assert.equal(both.length, 2);
+    await killed.program.end("SIGKILL");
+    assert.deepEqual(copies(), both, "nobody was there to remove it");
+    const next = await begin();
+    assert.equal(copies().length, 2);
+    assert.ok(left !== undefined && !copies().includes(left));
+    assert.ok(both.every((name) => name === left || copies().includes(name)));
+    for (const one of [lives, next]) await one.program.end("SIGTERM");
+    assert.deepEqual(copies(), []);
+  },
+);
 
 real("what the page of a hub does not do is refused with the command that does", async () => {
   const link = await served.nextLink();

@@ -92,7 +92,8 @@ function countDead({ failed, lastAt, open }: Tries, now: string): Tries {
   return { failed: failed + dead, lastAt: dead > 0 ? now : lastAt, open: alive };
 }
 
-function isAlive(pid: number): boolean {
+/** Also where it is somebody else's. */
+export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { connectHub, type HubConnection, type HubLogin } from "../../../hub/connect.ts";
 import { fetchLog, readHead } from "../../../hub/fetch-log.ts";
@@ -9,6 +8,7 @@ import { ENROLMENT_COLUMNS, type EnrolmentRow, type Speaker, speakerOf } from ".
 import type { HeadStatement } from "../../../hub/statement.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import type { Vault } from "../../../vault/vault.ts";
+import { makeLogFolder } from "./log-folder.ts";
 
 type Connected = HubConnection & { readonly hubId: string };
 
@@ -68,7 +68,7 @@ export interface HubLogsSeen {
 }
 
 export function keepHubLogs(login: HubLogin, vault: () => Vault): HubLogs {
-  const root = mkdtempSync(join(tmpdir(), "gw-hub-"));
+  const root = makeLogFolder();
   /** By the key that signs for it too: another one under the same name is another log. */
   const kept = new Map<
     string,

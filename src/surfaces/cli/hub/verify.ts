@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { checkFleet, type GatewayReport } from "../../../hub/check-fleet.ts";
 import { connectHub, type HubLogin } from "../../../hub/connect.ts";
 import { fleetFindings } from "../../../hub/findings.ts";
@@ -10,6 +8,7 @@ import type { Vault } from "../../../vault/vault.ts";
 import { checkLog, cuttersOf } from "../audit/check-log.ts";
 import { readOperatorKey } from "../audit/verify.ts";
 import type { CliIo } from "../io.ts";
+import { makeLogFolder } from "./log-folder.ts";
 import { type HubLoginOptions, takeHubLogin } from "./login.ts";
 import { recallFleet, rememberFleet } from "./memory.ts";
 
@@ -85,7 +84,7 @@ function pinsOf({ operator, vault }: Pick<HubVerifyOptions, "operator" | "vault"
 
 /** A folder of our own, gone afterwards. */
 export async function inFolder<Result>(work: (folder: string) => Promise<Result>): Promise<Result> {
-  const folder = mkdtempSync(join(tmpdir(), "gw-hub-"));
+  const folder = makeLogFolder();
   try {
     return await work(folder);
   } finally {
