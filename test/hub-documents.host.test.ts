@@ -279,6 +279,42 @@ real("what another login of the hub puts beside the documents of a vault keeps n
   await cluster.sql("delete from gw_hub.gateways where login = 'other'");
 });
 
+real("a login that puts names and cards on the hub without end takes nobody's place there", async () => {
+  await cluster.sql("create role many login in role gw_gateway");
+  const many = "from generate_series(1, 5000) n";
+  const long = "repeat('b', 150000) || n";
+  const few = "from generate_series(1, 3) n";
+  for (const names of [`'apr_' || n, '', '', '' ${many}`, `${long}, '', '', '' ${few}`])
+    await cluster.sql(`insert into gw_hub.cards select 'web1', ${names}`, [], "web1");
+  await cluster.sql(`insert into gw_hub.gateways select 'a' || n, 'many', '', '' ${many}`, [], "many");
+  await cluster.sql(`insert into gw_hub.log_head (gateway, tick) select 'a' || n, 0 ${many}`, [], "many");
+  await cluster.sql(`insert into gw_hub.gateways select ${long}, 'many', '', '' ${few}`, [], "many");
+  const hub = ["--hub", cluster.url("ada")];
+  const { gateways } = JSON.parse((await web1.run(["status", ...hub, "--json"])).out) as {
+    readonly gateways: readonly Members[];
+  };
+  assert.deepEqual(
+    gateways.filter(({ signed }) => signed === true).map(({ gateway }) => gateway),
+    ["web1", "web2"],
+  );
+  // Hundreds of such names are more than is read of one answer.
+  assert.ok(gateways.every(({ gateway }) => String(gateway).length < 64));
+  const agent = openPlane(web2.agentSocket);
+  const asked = await agent.ask("POST", "/v1/runs", { purpose: "seen", actions: ["demo.thing.get"], budget: {} });
+  const id = idIn(asked, "approval_id");
+  await until("the card is seen", async () => {
+    const tried = await web1.operator(["approve", id, ...hub]);
+    assert.doesNotMatch(tried.err, /b{100}/);
+    assert.ok(tried.code === 0 || codeOf(tried) === "not_found", tried.err);
+    return tried.code === 0;
+  });
+  agent.close();
+  assert.deepEqual([await troubleOf(web1), await troubleOf(web2)], [null, null]);
+  await cluster.sql("delete from gw_hub.cards where statement = ''");
+  await cluster.sql("delete from gw_hub.log_head where gateway like 'a%'");
+  await cluster.sql("delete from gw_hub.gateways where login = 'many'");
+});
+
 real("of two that are signed at one moment neither is followed, until one is signed once more", async () => {
   await same();
   const version = Number(policyOf(web2)["version"]);

@@ -1,10 +1,17 @@
 import type { VerifyReport } from "../audit/verify/report.ts";
-import { defaults } from "../kernel/defaults.ts";
 import type { HubConnection } from "./connect.ts";
 import { fetchLog, readHead } from "./fetch-log.ts";
 import type { FleetFinding } from "./findings.ts";
 import { HUB_SCHEMA, shortBytes, shortText } from "./schema.ts";
-import { ENROLMENT_COLUMNS, type EnrolmentRow, hasLeft, LEAVE_COLUMNS, type LeaveRow, speakerOf } from "./speaker.ts";
+import {
+  ENROLMENT_COLUMNS,
+  type EnrolmentRow,
+  eachGateway,
+  hasLeft,
+  LEAVE_COLUMNS,
+  type LeaveRow,
+  speakerOf,
+} from "./speaker.ts";
 import type { HeadStatement } from "./statement.ts";
 
 /** What somebody remembers of a gateway, outside the hub. */
@@ -48,9 +55,10 @@ export async function checkFleet(connection: HubConnection, check: FleetCheck): 
   // One moment of the hub for all of them: what gateways add meanwhile would look like parts without a head.
   await connection.ask("begin transaction isolation level repeatable read read only");
   const rows = await connection.ask<GatewayRow>(
-    `select ${ENROLMENT_COLUMNS}, ${LEAVE_COLUMNS}, ${shortText("h.statement")}, ${shortBytes("h.signature")}
-       from ${HUB_SCHEMA}.gateways g left join ${HUB_SCHEMA}.log_head h on h.gateway = g.name
-      order by g.name limit ${defaults.hubGateways}`,
+    eachGateway(
+      `${ENROLMENT_COLUMNS}, ${LEAVE_COLUMNS}, ${shortText("h.statement")}, ${shortBytes("h.signature")}`,
+      `left join ${HUB_SCHEMA}.log_head h on h.gateway = g.name`,
+    ),
   );
   const reports: GatewayReport[] = [];
   for (const row of rows) reports.push(await checkGateway(connection, row, check));

@@ -3,7 +3,7 @@ import { Denied } from "../kernel/failure.ts";
 import type { HubConnection } from "./connect.ts";
 import { knownToPeers } from "./peer-heads.ts";
 import { documentPlace } from "./policy-order.ts";
-import { HUB_CHANNEL, HUB_SCHEMA } from "./schema.ts";
+import { HUB_CHANNEL, HUB_SCHEMA, shortName } from "./schema.ts";
 
 /** What operators sign for all hosts of a vault. Each has its own numbers, which only rise. */
 export type DocumentKind = "vault" | "policy";
@@ -69,7 +69,7 @@ const LOOK = `select kind, generation, gateway, encode(sha256(sealed), 'hex') as
     select *, case when gateway = $5 then 0 when gateway = any($4) then 1 else 2 end as place,
         row_number() over (partition by kind, gateway order by generation desc) as nth
       from ${HUB_SCHEMA}.documents
-     where vault_id = $1 and octet_length(sealed) <= ${defaults.hubDocumentBytes}
+     where vault_id = $1 and octet_length(sealed) <= ${defaults.hubDocumentBytes} and ${shortName("gateway")}
        and ((kind = 'vault' and generation >= $2::bigint) or (kind = 'policy' and generation >= $3::bigint))
   ) each where nth <= 2 or (gateway = $5 and generation = case kind when 'vault' then $2::bigint else $3::bigint end)
 ) taken where turn <= ${defaults.hubDocumentsALook} order by generation desc, place, gateway`;

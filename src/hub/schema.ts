@@ -22,9 +22,16 @@ export const BOARD = "board";
 export const SESSIONS = "sessions";
 
 /** Of a column that holds a statement or a signature: what is longer ends there, and does not fit. */
-export const shortText = (column: string): string => `left(${column}, 8192) as ${lastOf(column)}`;
-export const shortBytes = (column: string): string => `substring(${column} from 1 for 1024) as ${lastOf(column)}`;
+const [MOST_TEXT, MOST_BYTES] = [8_192, 1_024];
+/** What one row has of both. */
+export const BESIDE_BYTES = MOST_TEXT + MOST_BYTES;
+export const shortText = (column: string): string => `left(${column}, ${MOST_TEXT}) as ${lastOf(column)}`;
+export const shortBytes = (column: string): string =>
+  `substring(${column} from 1 for ${MOST_BYTES}) as ${lastOf(column)}`;
 const lastOf = (column: string): string => column.slice(column.indexOf(".") + 1);
+
+/** No gateway and no question has a longer name; a row whose name is longer is not read, since names have no other bound there. */
+export const shortName = (column: string): string => `octet_length(${column}) <= 64`;
 
 const own = (column: string): string =>
   `exists (select from ${HUB_SCHEMA}.gateways g where g.name = ${column} and g.login = current_user)`;

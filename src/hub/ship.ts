@@ -8,6 +8,7 @@ import { Denied } from "../kernel/failure.ts";
 import type { HubConnection } from "./connect.ts";
 import { isFinal, keepConnected, troubleOf } from "./keep-connected.ts";
 import { HUB_SCHEMA, shortBytes, shortText } from "./schema.ts";
+import { eachGateway } from "./speaker.ts";
 import { type HeadStatement, readHubStatement, signHubWith } from "./statement.ts";
 import { judgePast, logGone, NOWHERE, type Part, type Reached, takePart } from "./take-part.ts";
 
@@ -67,9 +68,11 @@ const PUT = `with head as (
 )
 select exists (select from head) as moved`;
 
-const FLEET = `select h.gateway, position('"vault_id":"' || $1::text || '"' in g.enrolment) > 0 as "ofVault", extract(epoch from clock_timestamp() - h.seen_at)::float8 as seconds
-  from ${HUB_SCHEMA}.log_head h join ${HUB_SCHEMA}.gateways g on g.name = h.gateway
- where g.leave is null order by h.gateway limit ${defaults.hubGateways}`;
+/** Which vault it is of is what its row says: it counts for a number that people see, and for nothing else. */
+const FLEET = eachGateway(
+  `g.name, g.name as gateway, position('"vault_id":"' || $1::text || '"' in g.enrolment) > 0 as "ofVault", extract(epoch from clock_timestamp() - h.seen_at)::float8 as seconds`,
+  `join ${HUB_SCHEMA}.log_head h on h.gateway = g.name where g.leave is null`,
+);
 
 /** Carries a log's own frames to the hub, behind the gateway's back: whatever happens here, nobody local waits for it. */
 export function startShipper(parts: ShipperParts): Shipper {

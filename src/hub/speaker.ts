@@ -1,4 +1,5 @@
-import { shortBytes, shortText } from "./schema.ts";
+import { defaults } from "../kernel/defaults.ts";
+import { HUB_SCHEMA, shortBytes, shortName, shortText } from "./schema.ts";
 import {
   type EnrolmentStatement,
   type HubStatement,
@@ -35,6 +36,16 @@ export interface LeaveRow {
 /** Their columns, of `gateways g`. */
 export const ENROLMENT_COLUMNS = `g.name, ${shortText("g.enrolment")}, ${shortBytes("g.enrolment_signature")}`;
 export const LEAVE_COLUMNS = `${shortText("g.leave")}, ${shortBytes("g.leave_signature")}`;
+
+/**
+ * Asks for all gateways in the order of their names (`g.name` is among the columns), with what is joined to `gateways g`. Logins come in turn: one that adds names without end takes
+ * nobody else's place in the answer.
+ */
+export const eachGateway = (columns: string, joined = ""): string => `select * from (
+  select ${columns} from (
+    select *, row_number() over (partition by login order by name) as turn from ${HUB_SCHEMA}.gateways where ${shortName("name")}
+  ) g ${joined} order by g.turn, g.name limit ${defaults.hubGateways}
+) each order by name`;
 
 /** Whom the operators named. Without a pin anybody may have named them, and whoever reports on it says so. */
 export function speakerOf(row: EnrolmentRow, hubId: string, operators: readonly Buffer[] | null): Speaker | undefined {

@@ -1,5 +1,5 @@
 import { openCard } from "../../../hub/card.ts";
-import { BOARD, HUB_SCHEMA, SESSIONS, shortBytes, shortText } from "../../../hub/schema.ts";
+import { BESIDE_BYTES, BOARD, HUB_SCHEMA, SESSIONS, shortBytes, shortName, shortText } from "../../../hub/schema.ts";
 import type { Speaker } from "../../../hub/speaker.ts";
 import { type AdoptionStatement, readHubStatement } from "../../../hub/statement.ts";
 import type { Clock } from "../../../kernel/clock.ts";
@@ -89,11 +89,15 @@ async function openAll<Content>(
     statement: string;
     signature: Buffer;
   }>(
-    // No gateway has more to show than the largest card: an owned one does not fill the answer.
-    `select gateway, approval_id, sealed, ${shortText("statement")}, ${shortBytes("signature")}
-       from (select *, sum(octet_length(sealed)) over (partition by gateway order by octet_length(sealed), approval_id) as bytes
-               from ${HUB_SCHEMA}.cards where gateway = any($1) and ${which}) one
-      where bytes <= ${defaults.hubCardBytes} order by gateway, approval_id limit ${defaults.hubGateways}`,
+    // No gateway has more to show than the largest card, with what is read beside each, and they come in turn: an owned one does
+    // not fill the answer, neither with large ones nor with many.
+    `select gateway, approval_id, sealed, ${shortText("statement")}, ${shortBytes("signature")} from (
+       select * from (
+         select *, row_number() over each as turn, sum(octet_length(sealed) + ${BESIDE_BYTES}) over each as bytes
+           from ${HUB_SCHEMA}.cards where gateway = any($1) and ${shortName("approval_id")} and ${which}
+         window each as (partition by gateway order by octet_length(sealed), approval_id)
+       ) all_of_each where bytes <= ${defaults.hubCardBytes + BESIDE_BYTES} order by turn, gateway limit ${defaults.hubGateways}
+     ) taken order by gateway, approval_id`,
     [speakers.map(({ gateway }) => gateway)],
   );
   return rows.flatMap((row) => {

@@ -1,15 +1,14 @@
 import { connectHub, type HubConnection } from "../../../hub/connect.ts";
-import { HUB_SCHEMA } from "../../../hub/schema.ts";
 import {
   ENROLMENT_COLUMNS,
   type EnrolmentRow,
+  eachGateway,
   hasLeft,
   LEAVE_COLUMNS,
   type LeaveRow,
   type Speaker,
   speakerOf,
 } from "../../../hub/speaker.ts";
-import { defaults } from "../../../kernel/defaults.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import type { Exit } from "../io.ts";
@@ -54,9 +53,7 @@ export async function findSpeakers(
   { home, operator }: VaultSession,
 ): Promise<readonly Speaker[]> {
   const keys = home.readVault().operators.map(({ approverKey }) => approverKey);
-  const rows = await connection.ask<EnrolmentRow & LeaveRow>(
-    `select ${ENROLMENT_COLUMNS}, ${LEAVE_COLUMNS} from ${HUB_SCHEMA}.gateways g order by g.name limit ${defaults.hubGateways}`,
-  );
+  const rows = await connection.ask<EnrolmentRow & LeaveRow>(eachGateway(`${ENROLMENT_COLUMNS}, ${LEAVE_COLUMNS}`));
   return rows.flatMap((row) => {
     const speaker = speakerOf(row, connection.hubId, keys);
     // One that is merely said to have left is still asked: nobody takes a gateway out of reach with a row.

@@ -4,9 +4,8 @@ import { connectHub, type HubConnection, type HubLogin } from "../../../hub/conn
 import { fetchLog, readHead } from "../../../hub/fetch-log.ts";
 import { fleetFindings } from "../../../hub/findings.ts";
 import { HUB_SCHEMA, shortBytes, shortText } from "../../../hub/schema.ts";
-import { ENROLMENT_COLUMNS, type EnrolmentRow, type Speaker, speakerOf } from "../../../hub/speaker.ts";
+import { ENROLMENT_COLUMNS, type EnrolmentRow, eachGateway, type Speaker, speakerOf } from "../../../hub/speaker.ts";
 import type { HeadStatement } from "../../../hub/statement.ts";
-import { defaults } from "../../../kernel/defaults.ts";
 import type { Vault } from "../../../vault/vault.ts";
 import { makeLogFolder } from "./log-folder.ts";
 
@@ -28,8 +27,10 @@ export async function atOneMoment<Result>(
   await connection.ask("begin transaction isolation level repeatable read read only");
   try {
     const rows = await connection.ask<EnrolmentRow & { statement: string; signature: Buffer }>(
-      `select ${ENROLMENT_COLUMNS}, ${shortText("h.statement")}, ${shortBytes("h.signature")}
-         from ${HUB_SCHEMA}.gateways g join ${HUB_SCHEMA}.log_head h on h.gateway = g.name order by g.name limit ${defaults.hubGateways}`,
+      eachGateway(
+        `${ENROLMENT_COLUMNS}, ${shortText("h.statement")}, ${shortBytes("h.signature")}`,
+        `join ${HUB_SCHEMA}.log_head h on h.gateway = g.name`,
+      ),
     );
     const logs = rows.flatMap((row) => {
       const speaker = speakerOf(row, connection.hubId, keys);

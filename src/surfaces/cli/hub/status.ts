@@ -4,6 +4,7 @@ import { HUB_SCHEMA, shortBytes, shortText } from "../../../hub/schema.ts";
 import {
   ENROLMENT_COLUMNS,
   type EnrolmentRow,
+  eachGateway,
   hasLeft,
   LEAVE_COLUMNS,
   type LeaveRow,
@@ -98,9 +99,10 @@ export async function readStates(
 
 function readRows(connection: HubConnection): Promise<readonly Row[]> {
   return connection.ask<Row>(
-    `select ${ENROLMENT_COLUMNS}, ${LEAVE_COLUMNS}, ${shortText("h.statement")}, ${shortBytes("h.signature")}, extract(epoch from clock_timestamp() - h.seen_at)::float8 as seconds
-       from ${HUB_SCHEMA}.gateways g left join ${HUB_SCHEMA}.log_head h on h.gateway = g.name
-      order by g.name limit ${defaults.hubGateways}`,
+    eachGateway(
+      `${ENROLMENT_COLUMNS}, ${LEAVE_COLUMNS}, ${shortText("h.statement")}, ${shortBytes("h.signature")}, extract(epoch from clock_timestamp() - h.seen_at)::float8 as seconds`,
+      `left join ${HUB_SCHEMA}.log_head h on h.gateway = g.name`,
+    ),
   );
 }
 
