@@ -41,6 +41,13 @@ if (process.env.FLAKY === "yes") test("fails the first time", () => {
 });
 `;
 
+test("what a test file tells is written before it goes on, more than a pipe holds too, though it ends itself at once", () => {
+  const first = `--import=${join(root, "scripts", "suite", "tell-all.ts")}`;
+  const tell = 'process.stdout.write("x".repeat(4_000_000) + "end"); process.exit()';
+  const { stdout } = spawnSync(process.execPath, [first, "-e", tell], { encoding: "utf8", maxBuffer: 8_000_000 });
+  assert.deepEqual([stdout.length, stdout.slice(-3)], [4_000_003, "end"]);
+});
+
 test("in a folder that others cannot enter the suite runs, with and without shared data beside it", asRoot, (t) => {
   const folder = mkdtempSync(join(tmpdir(), "gw-suite-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
