@@ -22,12 +22,20 @@ describe("what a person mistypes", asUser, () => {
       ["credential_invalid", [...add, "no label", ...bearer, "https://api.acme.example"]],
       ["credential_invalid", [...add, "acme", ...bearer, "api.acme.example"]],
       ["credential_invalid", [...add, "acme", "--kind", "header", "--origin", "https://api.acme.example"]],
+      ["credential_invalid", ["credential", "bind", "held"]],
       ["operator_name_invalid", ["operator", "add", "Bob B."]],
       ["operator_exists", ["operator", "add", "ada"]],
+      ["decision_rule_unfit", ["policy", "approvers", "acme.thing.get", "2"]],
+      ["decision_rule_unfit", ["policy", "decide-with", "passkey", "--all"]],
+      ["passkey_unknown", ["passkey", "remove", "nobody"]],
+      ["not_found", ["grant", "remove", "nothing"]],
+      ["not_found", ["caller", "remove", "nobody"]],
+      ["pack_unknown", ["pack", "remove", "nothing"]],
       // Here nobody could be asked: what is right goes that far.
       ["terminal_needed", [...add, "acme", ...bearer, "https://api.acme.example"]],
       ["terminal_needed", ["operator", "add", "bob"]],
     ];
+    await home.addCredential("held", "https://api.acme.example");
     const vault = (): string => readFileSync(join(home.folder, "vault.json"), "utf8");
     const unchanged = vault();
     for (const [code, args] of mistakes) {

@@ -25,6 +25,7 @@ import {
   type VaultSession,
   withOperator,
 } from "./vault/session.ts";
+import { trialOf } from "./vault/sign-change.ts";
 
 /** `gw pack add FILE`: copies a sound pack into the home. Nothing is trusted by that. */
 export function runPackAdd(file: string, options: VaultOptions, io: CliIo): Promise<Exit> {
@@ -149,8 +150,8 @@ export function labelsOf({ provider, actions }: Pack): readonly string[] {
 }
 
 export function runPackRemove(name: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
-  return answering(io, () => {
-    packPath(options.home, name);
+  return answering(io, async () => {
+    await trialOf(options, ports)(removalOf(name), withoutPack(options.home, name));
     return withOperator(options, io, ports, async (session) => {
       await removeHomePack(name, options.home, session, ports);
       say(io, options.json, { pack: name, removed: true }, `${name} is no longer trusted, and its file is gone.`);
@@ -165,12 +166,20 @@ export async function removeHomePack(
   session: VaultSession,
   ports: VaultCliPorts,
 ): Promise<void> {
+  await applyPolicyChange(session, ports, removalOf(name), withoutPack(home, name));
+  rmSync(packPath(home, name), { force: true });
+}
+
+function removalOf(name: string) {
+  return { what: "pack_removed", subject: name };
+}
+
+function withoutPack(home: string, name: string) {
   const path = packPath(home, name);
-  await applyPolicyChange(session, ports, { what: "pack_removed", subject: name }, (policy) => {
+  return (policy: Policy) => {
     if (!existsSync(path) && !policy.packs.some(({ pack }) => pack === name)) throw packUnknown(name);
     return { ...policy, ...removePack(policy, name) };
-  });
-  rmSync(path, { force: true });
+  };
 }
 
 /** Every pack of this home, and whether the policy trusts it as it is. */

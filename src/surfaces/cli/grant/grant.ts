@@ -19,7 +19,7 @@ import {
   withOperator,
   withReader,
 } from "../vault/session.ts";
-import { type SignChange, signerIn } from "../vault/sign-change.ts";
+import { type SignChange, signerIn, trialOf } from "../vault/sign-change.ts";
 import { readGrantCaller } from "./caller.ts";
 import { draftGrant, type GrantWords } from "./draft.ts";
 import { followLastUses } from "./last-use.ts";
@@ -153,14 +153,15 @@ export function showGrant(grant: Grant, { json }: Pick<VaultOptions, "json">, io
 
 /** `gw grant remove NAME`: it counts no longer, in sessions that stand on it either. */
 export function runGrantRemove(name: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
-  return answering(io, () =>
-    withOperator(options, io, ports, async (session) => {
+  return answering(io, async () => {
+    await removeGrant(name, trialOf(options, ports));
+    return withOperator(options, io, ports, async (session) => {
       await removeGrant(name, signerIn(session, ports));
       if (options.json) io.out(JSON.stringify({ grant: name, removed: true }));
       else io.out(`${name} is removed. Sessions that stand on it send nothing more.`);
       return exits.done;
-    }),
-  );
+    });
+  });
 }
 
 export async function removeGrant(name: string, sign: SignChange): Promise<void> {

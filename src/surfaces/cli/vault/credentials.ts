@@ -1,5 +1,6 @@
 import { Denied } from "../../../kernel/failure.ts";
 import { Secret } from "../../../kernel/secret.ts";
+import { readBindings } from "../../../vault/binding.ts";
 import { readPlace } from "../../../vault/credential.ts";
 import { findEntry } from "../../../vault/entry.ts";
 import { openHome } from "../../../vault/files/home.ts";
@@ -181,7 +182,7 @@ export function runCredentialBind(
 ): Promise<Exit> {
   return answering(io, () => {
     const { kind } = findEntry(openHome(options.home, ports.random).readVault(), label);
-    const boundTo = placesOf(kind, options);
+    const boundTo = readBindings(kind, placesOf(kind, options));
     return withOperator(options, io, ports, async (session) =>
       sayCredential(io, options, await bindCredential(session, ports, label, boundTo), label, "bound anew"),
     );

@@ -11,7 +11,7 @@ import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { readTrustedPacks } from "../packs.ts";
 import { say, type VaultCliPorts, type VaultOptions, type VaultSession, withOperator } from "./session.ts";
-import { type SignChange, signerIn } from "./sign-change.ts";
+import { type SignChange, signerIn, trialOf } from "./sign-change.ts";
 
 /** `gw passkey list`: the keys that only a hand can use, and whose they are. */
 export function runPasskeyList(options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
@@ -43,8 +43,9 @@ function counts(passkey: EnrolledPasskey, { vaultId, operators }: Vault): boolea
 
 /** `gw passkey remove NAME`: it decides nothing from now on. */
 export function runPasskeyRemove(which: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
-  return answering(io, () =>
-    withOperator(options, io, ports, async (session) => {
+  return answering(io, async () => {
+    await removePasskey(which, trialOf(options, ports));
+    return withOperator(options, io, ports, async (session) => {
       const gone = await removePasskey(which, signerIn(session, ports));
       say(
         io,
@@ -53,8 +54,8 @@ export function runPasskeyRemove(which: string, options: VaultOptions, io: CliIo
         `${gone.name} of ${gone.operator} decides nothing any more.`,
       );
       return exits.done;
-    }),
-  );
+    });
+  });
 }
 
 /** By its own name or by the authenticator's for it. One that is the last is kept while a rule demands passkeys. */
@@ -98,8 +99,9 @@ export function runDecideWith(
   io: CliIo,
   ports: VaultCliPorts,
 ): Promise<Exit> {
-  return answering(io, () => {
+  return answering(io, async () => {
     const passkey = readRule(word, options);
+    await signRule(passkey, trialOf(options, ports));
     return withOperator(options, io, ports, async (session) => {
       const subject = await signRule(passkey, signerIn(session, ports));
       const { credentials } = session.home.readVault();
@@ -134,8 +136,9 @@ export function runApprovers(
   io: CliIo,
   ports: VaultCliPorts,
 ): Promise<Exit> {
-  return answering(io, () => {
+  return answering(io, async () => {
     if (count !== "1" && count !== "2") throw new Denied("value_not_allowed", "One approver or two: 1 or 2.");
+    await signApprovers(action, count, trialOf(options, ports));
     return withOperator(options, io, ports, async (session) => {
       const words = await signApprovers(action, count, signerIn(session, ports));
       const actions = readTrustedPacks(options.home, policyOf(session)).flatMap((pack) => [...pack.actions.values()]);

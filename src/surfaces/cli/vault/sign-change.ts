@@ -1,7 +1,8 @@
+import { openHome } from "../../../vault/files/home.ts";
 import type { Policy } from "../../../vault/policy/policy.ts";
 import type { PolicyDraft } from "../../../vault/policy/verify.ts";
 import type { Vault } from "../../../vault/vault.ts";
-import { applyPolicyChange, type VaultCliPorts, type VaultSession } from "./session.ts";
+import { applyPolicyChange, type VaultCliPorts, type VaultOptions, type VaultSession } from "./session.ts";
 
 /** Signs one change of policy: for a command that unlocked an operator for it, or for a console that holds one open. */
 export type SignChange = (
@@ -11,4 +12,13 @@ export type SignChange = (
 
 export function signerIn(session: VaultSession, ports: VaultCliPorts): SignChange {
   return (news, change) => applyPolicyChange(session, ports, news, change);
+}
+
+/** Signs nothing: what would be refused is refused before anybody types a secret for it. */
+export function trialOf({ home }: Pick<VaultOptions, "home">, { random }: Pick<VaultCliPorts, "random">): SignChange {
+  return async (_news, change) => {
+    const opened = openHome(home, random);
+    const vault = opened.readVault();
+    change(opened.readPolicy(vault), vault);
+  };
 }
