@@ -3,7 +3,7 @@ import type { CostRecord } from "../../conventions/budget/record.ts";
 import { reportLines } from "../../conventions/discovery/report.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
 import type { Code } from "../../kernel/codes.ts";
-import { showText } from "../../kernel/display.ts";
+import { showIdentifier, showText } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
 import type { ActionView, RunView } from "../agent/answers.ts";
@@ -30,8 +30,9 @@ export function runCall(action: string, pairs: readonly string[], options: CallO
 
 async function callAndReport(action: string, pairs: readonly string[], options: CallOptions, io: CliIo): Promise<Exit> {
   const client = connectAgent(agentDoor(options));
+  let definition: ActionView | undefined;
   try {
-    const definition = await definitionOf(client, action);
+    definition = await definitionOf(client, action);
     const input = readArguments(pairs, options.input, textMembersOf(definition));
     const run = await runFor(client, `gw call ${action}`, [action], options);
     // Nobody is asked before it comes: one card shows the session and the call in full.
@@ -39,10 +40,15 @@ async function callAndReport(action: string, pairs: readonly string[], options: 
     const call = (wait: number) => client.call(run.run_id, action, input, wait, options.repeatOf);
     return report(await awaitCall(client, call, options, io), options, io, reads);
   } catch (error) {
-    if (!(error instanceof Denied && ABOUT_ARGUMENTS.has(error.code))) throw error;
+    if (!(error instanceof Denied)) throw error;
     const { errors, retryAllowed, extra } = error;
-    const next = `What it takes: gw actions ${action}`;
-    throw new Denied(error.code, error.message, { errors, retryAllowed, extra, next });
+    const again = (message: string, next: string) =>
+      new Denied(error.code, message, { errors, retryAllowed, extra, next });
+    if (ABOUT_ARGUMENTS.has(error.code)) throw again(error.message, `What it takes: gw actions ${action}`);
+    // What nobody has is no matter of what a run may do.
+    if (error.code === "action_not_permitted" && definition === undefined)
+      throw again(`No trusted pack has an action ${showIdentifier(action)}.`, "See what there is: gw actions");
+    throw error;
   } finally {
     client.close();
   }
