@@ -128,27 +128,33 @@ describe("what a person mistypes", asUser, () => {
     }
   });
 
-  test("on a terminal no word of a refusal or of the help is cut where the window ends", {
+  test("on a terminal no word of a refusal, an answer or the help is cut where the window ends", {
     ...(noTmux === null ? {} : { skip: noTmux }),
   }, async () => {
     const words = (text: string): readonly string[] => text.split(/\s+/).filter((word) => word !== "");
-    const longest = async (args: readonly string[]): Promise<readonly string[]> => words((await home.run(args)).err);
+    const longest = async (args: readonly string[]): Promise<readonly string[]> => {
+      const { err, out } = await home.run(args);
+      return words(err + out);
+    };
     for (const args of [
+      ["login", "--passphrase-file", home.passphraseFile],
       ["status", "--hub", "nothing"],
       ["console", "--port", "80"],
     ]) {
       const command = `"${GW}" ${args.join(" ")} --home "${home.folder}"`;
-      const size = { columns: 40, rows: 30 };
+      // Where the window ends, a word of each would stand.
+      const size = { columns: 37, rows: 30 };
       const pane = openPane(dirname(home.folder), `${command}; echo LEFT; sleep 600`, home.environment(), size);
       try {
         await pane.shows("LEFT");
         const shown = words(pane.text());
-        for (const word of (await longest(args)).filter(({ length }) => length < 38))
+        for (const word of (await longest(args)).filter(({ length }) => length < 35))
           assert.ok(shown.includes(word), word);
       } finally {
         pane.close();
       }
     }
+    await home.run(["logout"]);
     const help = (await home.run(["--help"])).out.split("\n");
     assert.deepEqual(
       help.filter((line) => line.length > 80),

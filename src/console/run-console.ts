@@ -72,7 +72,7 @@ async function serve(
     const link = (): string => `${place.origin}/#${guard.newToken()}`;
     const onEntered = (): void => {
       if (remote) io.out("A page was opened with the link, to enrol a passkey.");
-      else io.out(`A page was opened. For another one: ${link()}`);
+      else io.out(`A page was opened. For another one:\n  ${link()}`);
     };
     const served = await serveConsole(place, await readPage(), { guard, login, onEntered }, api);
     const minutes = defaults.consoleTokenMs / 60_000;

@@ -185,7 +185,7 @@ function Demands(props: {
         {policy.passkey === null
           ? "Any operator's key is enough."
           : `A passkey is needed for ${showText(policy.passkey.words)}.`}{" "}
-        <span class="muted">A no never needs one.</span>
+        <span class="muted">A no never needs more than one operator&apos;s key.</span>
       </p>
       <fieldset class="choices" disabled={busy}>
         <legend>Demand a passkey for</legend>

@@ -43,8 +43,8 @@ export function Waiting({
   if (rows.length === 0) {
     return (
       <Empty title="Nothing waits for you">
-        When an agent asks for something that needs a person, its card appears here. Try it: <code>gw call</code>, or{" "}
-        <code>gw demo</code>.
+        When an agent asks for something that needs a person, its card appears here. Try it in a terminal:{" "}
+        <code>gw actions</code> lists what can be asked for, <code>gw call ACTION</code> asks.
       </Empty>
     );
   }

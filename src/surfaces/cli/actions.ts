@@ -6,6 +6,7 @@ import { connectAgent } from "../client/agent.ts";
 import { answering } from "./answer.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
 import { agentDoor, type BaseOptions } from "./options.ts";
+import { sayProse } from "./say-prose.ts";
 
 /** `gw actions [PATTERN]`: what can be asked for, with its arguments and a call to copy. It asks nobody anything. */
 export function runActions(pattern: string | undefined, options: BaseOptions, io: CliIo): Promise<Exit> {
@@ -18,8 +19,8 @@ export function runActions(pattern: string | undefined, options: BaseOptions, io
         throw new Denied("not_found", `${what}. See all with gw actions, and packs with gw pack list.`);
       }
       if (options.json) io.out(JSON.stringify(found));
-      else if (found.length > 1) for (const action of found) io.out(summaryLine(action));
-      else for (const line of found.flatMap(actionLines)) io.out(line);
+      else if (found.length > 1) for (const action of found) sayProse(io, summaryLine(action), 4);
+      else for (const line of found.flatMap(actionLines)) sayProse(io, line, 4);
       return exits.done;
     } finally {
       client.close();

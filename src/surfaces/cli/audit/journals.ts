@@ -6,6 +6,7 @@ import { type LogItem, openReader } from "../../../audit/read/reader.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
+import { sayProse } from "../say-prose.ts";
 import { type FilterWords, type JournalEntry, type JournalName, readFilter } from "./filter.ts";
 import { layRows, rowOf } from "./lines.ts";
 
@@ -123,7 +124,7 @@ function rowPrinter(limit: number, io: CliIo): Printer {
     isEnough: newest.isEnough,
     end(read, all) {
       const { entries, older, gaps } = newest.take();
-      for (const line of layRows([...entries].reverse().map(rowOf), io.columns)) io.out(line);
+      for (const line of layRows([...entries].reverse().map(rowOf), io.columns)) sayProse(io, line, 4);
       if (!all) io.err("Older ones were not read: --limit N, or --limit all.");
       else if (older > 0) io.err(`${older} older not shown: --limit N, or --limit all.`);
       if (gaps > 0) io.err(`${gaps} of them are GAPS, where the log is not whole for you: gw audit verify.`);

@@ -9,6 +9,7 @@ import { signPolicy } from "../../../vault/policy/verify.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import type { BaseOptions } from "../options.ts";
+import { sayProse } from "../say-prose.ts";
 import { askTwice, readPassphrase } from "./ask-secret.ts";
 import { remember, requireStateFolder } from "./seen.ts";
 import { say, type VaultCliPorts, type VaultOptions } from "./session.ts";
@@ -59,7 +60,7 @@ export function runInit(options: InitOptions, io: CliIo, ports: VaultCliPorts): 
       record,
       `Made ${home.folder}: operator ${operatorName}, key ${operator.keyId}, vault ${vault.vaultId}.`,
     );
-    if (!options.json) io.out(`Next: ${nextOf(options, operatorName)}`);
+    if (!options.json) sayProse(io, `Next: ${nextOf(options, operatorName)}`, 2);
     return exits.done;
   });
 }

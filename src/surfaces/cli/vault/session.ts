@@ -11,6 +11,7 @@ import type { Vault } from "../../../vault/vault.ts";
 import type { Keeper } from "../../client/keeper.ts";
 import type { KeyHolder } from "../../keeper/hold-keys.ts";
 import type { CliIo, Exit } from "../io.ts";
+import { sayProse } from "../say-prose.ts";
 import { readPassphrase } from "./ask-secret.ts";
 import { chooseOperator, unlockTold, type WrongPassphrase } from "./open-keys.ts";
 import { checkSeen, remember } from "./seen.ts";
@@ -82,7 +83,8 @@ export interface VaultCliPorts {
 
 /** One answer, as a record for programs or as a line for people. */
 export function say(io: CliIo, json: boolean, record: Readonly<Record<string, unknown>>, line: string): void {
-  io.out(json ? JSON.stringify(record) : line);
+  if (json) io.out(JSON.stringify(record));
+  else for (const row of line.split("\n")) sayProse(io, row, 2);
 }
 
 export interface VaultSession {
