@@ -50,8 +50,11 @@ test("a card that waits no longer is shown as ended in its place", () => {
   assert.deepEqual(next.rows.map(isOpen), [false, true, true]);
   const [over] = next.rows;
   assert.equal(over && endingOf(over).word, "over", "how it ended is not made up");
-  const told = step(next, { kind: "approval", approval: approval("apr_0", { state: "withdrawn" }) }, 9);
-  assert.equal(told.rows[0] && endingOf(told.rows[0]).word, "withdrawn");
+  const reason = "process_exited";
+  const told = step(next, { kind: "approval", approval: approval("apr_0", { state: "withdrawn", reason }) }, 9);
+  const ending = told.rows[0] && endingOf(told.rows[0]);
+  assert.equal(ending?.word, "withdrawn");
+  assert.ok(!ending.more.includes(reason), "in words");
 });
 
 test("what ended long ago leaves only when something new comes", () => {

@@ -1,4 +1,5 @@
 import type { Card } from "../../conventions/approval/card.ts";
+import { withdrawnWords } from "../../conventions/approval/withdrawn.ts";
 import type { OperationBoard } from "../../conventions/operation/summary.ts";
 import { showIdentifier } from "../../kernel/display.ts";
 import { keyOf } from "../card-key.ts";
@@ -56,7 +57,8 @@ export function isOpen({ approval, untold }: Row): boolean {
 export function endingOf({ approval: { state, decided_by, reason }, untold }: Row) {
   if (untold) return { word: "over", more: ": decided elsewhere, expired or taken back. Activity has what came of it" };
   const by = decided_by === null ? "" : ` by ${showIdentifier(decided_by)}`;
-  return { word: state, more: `${by}${reason === null || reason === "" ? "" : `: ${showIdentifier(reason)}`}` };
+  const why = state === "withdrawn" && reason !== null ? withdrawnWords(reason) : reason;
+  return { word: state, more: `${by}${why === null || why === "" ? "" : `: ${showIdentifier(why)}`}` };
 }
 
 export function step(state: State, news: News, nowMs: number): State {

@@ -1,5 +1,6 @@
 import type { DecisionStatement, Verified } from "../../conventions/approval/decision.ts";
 import { codeOfState } from "../../conventions/approval/state.ts";
+import { withdrawnWords } from "../../conventions/approval/withdrawn.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { Acceptance, Question } from "./question.ts";
 
@@ -39,5 +40,8 @@ export function failed(error: unknown): Promise<never> {
 /** Nobody said yes or no: time ran out, or the question was taken back. */
 export function undecided(trigger: "time_passed" | "withdrawn", reason: string | null): Promise<never> {
   if (trigger === "time_passed") return refusal(codeOfState("expired"), "Nobody decided in time. Nothing was sent.");
-  return refusal(codeOfState("withdrawn"), `The question was taken back: ${reason}. Nothing was sent.`);
+  return refusal(
+    codeOfState("withdrawn"),
+    `The question was taken back: ${withdrawnWords(reason ?? "")}. Nothing was sent.`,
+  );
 }

@@ -1,6 +1,7 @@
 import type { AuditEvent } from "../../../audit/event.ts";
 import { renderCard } from "../../../conventions/approval/render.ts";
 import { leavesOf } from "../../../conventions/approval/render-arguments.ts";
+import { withdrawnWords } from "../../../conventions/approval/withdrawn.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
 import {
@@ -52,7 +53,9 @@ function decisionLines(decision: DecisionRecord | null): readonly string[] {
     case "expired":
       return [`nobody decided in time, ${showText(at)}`];
     case "withdrawn":
-      return [`the question was taken back ${showText(at)}: ${showText(reason ?? "no reason kept")}`];
+      return [
+        `the question was taken back ${showText(at)}: ${showText(reason === null ? "no reason kept" : withdrawnWords(reason))}`,
+      ];
     case "given":
     case "approved":
     case "denied":

@@ -1,4 +1,5 @@
 import { digestCard } from "../../../conventions/approval/card.ts";
+import { withdrawnWords } from "../../../conventions/approval/withdrawn.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import { hasCard } from "../../client/reading.ts";
@@ -151,7 +152,7 @@ function endingOf({ state, decided_by, reason }: ApprovalRecord): string {
     case "expired":
       return "expired unanswered, nothing was sent";
     case "withdrawn":
-      return reason === "superseded" ? "replaced by a card that says more" : `withdrawn${why}`;
+      return `withdrawn${reason === null || reason === "" ? "" : `: ${showText(withdrawnWords(reason))}`}`;
     case "pending":
       return "open";
   }
