@@ -7,14 +7,17 @@ import { createGuard, type Guard } from "./guard.ts";
 
 let nowMs = 0;
 let enrolled = ["phone"];
+let asked = 0;
 beforeEach(() => {
   nowMs = 1_000;
   enrolled = ["phone"];
+  asked = 0;
 });
 const guardOf = (remote: boolean): Guard =>
   createGuard({
     ...{ clock: { bootMs: () => nowMs }, random: { bytes: (size) => randomBytes(size) }, remote },
     isEnrolled: (id) => enrolled.includes(id),
+    onNoneLeft: () => void asked++,
   });
 const pageOf = (guard: Guard, key: string) => guard.requirePage({ authorization: `Bearer ${key}` });
 const denies = (code: string) => (error: unknown) => error instanceof Denied && error.code === code;
@@ -31,6 +34,21 @@ test("a link is good once and for minutes", () => {
   assert.equal(pageOf(guard, key).entered, "link", "a page on this machine stays");
   assert.throws(() => pageOf(guard, token), denies("console_not_entered"));
   assert.throws(() => guard.requirePage({}), denies("console_not_entered"));
+});
+
+test("whoever comes with an old link when none is good any more gets another, and only on this machine", () => {
+  for (const remote of [false, true]) {
+    asked = 0;
+    const guard = guardOf(remote);
+    const used = guard.newToken();
+    guard.enter(used);
+    const next = guard.newToken();
+    assert.throws(() => guard.enter(used), denies("console_link_spent"));
+    assert.equal(asked, 0, "there is one in the terminal");
+    nowMs += defaults.consoleTokenMs;
+    assert.throws(() => guard.enter(next), denies("console_link_spent"));
+    assert.equal(asked, remote ? 0 : 1);
+  }
 });
 
 test("beyond this machine a page that a link opened is in for minutes, or until it has enrolled", () => {

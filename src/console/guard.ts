@@ -35,9 +35,11 @@ export interface GuardPorts {
   /** It listens beyond this machine: a link is for minutes there, to enrol a passkey. */
   readonly remote: boolean;
   isEnrolled(credentialId: string): boolean;
+  /** A link was refused on this machine while none is good any more: its person needs another. */
+  onNoneLeft(): void;
 }
 
-export function createGuard({ clock, random, remote, isEnrolled }: GuardPorts): Guard {
+export function createGuard({ clock, random, remote, isEnrolled, onNoneLeft }: GuardPorts): Guard {
   let tokens: { readonly hash: Buffer; readonly untilMs: number }[] = [];
   let pages: (Page & { readonly hash: Buffer })[] = [];
   const hashOf = (text: string): Buffer => createHash("sha256").update(text, "utf8").digest();
@@ -69,9 +71,13 @@ export function createGuard({ clock, random, remote, isEnrolled }: GuardPorts): 
       const found = tokens.find((one) => timingSafeEqual(one.hash, hash));
       tokens = tokens.filter((one) => one !== found && one.untilMs > clock.bootMs());
       if (found === undefined || found.untilMs <= clock.bootMs()) {
+        if (!remote && tokens.length === 0) onNoneLeft();
+        const another = remote
+          ? "For another one start gw console with --enrol again."
+          : "Another one stands in the terminal of gw console.";
         throw new Denied(
           "console_link_spent",
-          "This link was used already, or is too old. If you have not opened it before, somebody else has: stop gw console and look who is on this machine. Another link stands in its terminal.",
+          `This link was used already, or is older than ${defaults.consoleTokenMs / 60_000} minutes. ${another} If it is new and you have not opened it, somebody else has: stop gw console and look who is on this machine.`,
         );
       }
       return newPage(remote ? defaults.consoleTokenMs : Number.POSITIVE_INFINITY, null);

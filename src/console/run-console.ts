@@ -65,17 +65,20 @@ async function serve(
   try {
     const api = await connect(stop.signal);
     const isEnrolled = (id: string): boolean => api.ownHere().some(({ credentialId }) => credentialId === id);
-    const guard = createGuard({ clock, random, remote, isEnrolled });
+    const minutes = defaults.consoleTokenMs / 60_000;
+    const sayAnother = (what: string): void =>
+      io.out(`${what} For another one, once, within ${minutes} minutes:\n  ${link()}`);
+    const onNoneLeft = (): void => sayAnother("A link that is too old was opened.");
+    const guard = createGuard({ clock, random, remote, isEnrolled, onNoneLeft });
     const login = remote
       ? createLogin({ clock, random, origin: place.origin, passkeys: () => api.turn.seen(api.ownHere) })
       : null;
     const link = (): string => `${place.origin}/#${guard.newToken()}`;
     const onEntered = (): void => {
       if (remote) io.out("A page was opened with the link, to enrol a passkey.");
-      else io.out(`A page was opened. For another one:\n  ${link()}`);
+      else sayAnother("A page was opened.");
     };
     const served = await serveConsole(place, await readPage(), { guard, login, onEntered }, api);
-    const minutes = defaults.consoleTokenMs / 60_000;
     if (remote) io.out(`Open this and log in with your passkey:\n  ${place.origin}/`);
     else io.out(`Open this in a browser on this machine, once, within ${minutes} minutes:\n  ${link()}`);
     if (options.enrol === true)

@@ -56,6 +56,7 @@ export function isOpen({ approval, untold }: Row): boolean {
 /** How one ended, in a word and in all that is known of it. */
 export function endingOf({ approval: { state, decided_by, reason }, untold }: Row) {
   if (untold) return { word: "over", more: ": decided elsewhere, expired or taken back. Activity has what came of it" };
+  if (state === "expired") return { word: state, more: ": nobody answered, and nothing was sent" };
   const by = decided_by === null ? "" : ` by ${showIdentifier(decided_by)}`;
   const why = state === "withdrawn" && reason !== null ? withdrawnWords(reason) : reason;
   return { word: state, more: `${by}${why === null || why === "" ? "" : `: ${showIdentifier(why)}`}` };
