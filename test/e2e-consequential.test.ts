@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
   asUser,
+  codeOf,
   type Gateway,
   GW,
   Home,
@@ -70,6 +71,21 @@ describe("consequential actions on the reference provider, with the real program
     const reply = await agent.ask("POST", path, { expected_revision }, { prefer: "wait=20" });
     return { status: reply.status, ...reply.body };
   }
+
+  test("a preview and what it is for are asked for with gw plan, as gw actions and gw call say", async () => {
+    for (const action of ["reference.membership.plan", "reference.membership.apply"]) {
+      const { out } = await home.run(["actions", action]);
+      assert.match(out, new RegExp(`gw plan ${action} project_id=TEXT .*role=viewer`));
+      assert.doesNotMatch(out, /gw call/);
+    }
+    const words = ["project_id=atlas", "subject_id=ada", "role=editor", "if_match=r1"];
+    const called = await home.run(["call", "reference.membership.plan", ...words]);
+    assert.deepEqual([called.code, codeOf(called)], [1, "action_not_permitted"]);
+    assert.match(called.err, /gw plan reference\.membership\.plan/);
+    const planned = await home.run(["plan", "reference.project.get", "project_id=atlas"]);
+    assert.deepEqual([planned.code, codeOf(planned)], [1, "plan_required"]);
+    assert.match(planned.err, /gw call reference\.project\.get/);
+  });
 
   test("gw plan --execute previews, asks with the diff, executes the plan alone and confirms it", async () => {
     const words = ["project_id=atlas", "subject_id=ada", "role=editor", "if_match=r1"];

@@ -6,6 +6,7 @@ import { connectAgent } from "../client/agent.ts";
 import { answering } from "./answer.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
 import { agentDoor, type BaseOptions } from "./options.ts";
+import { planPairOf } from "./plan-pair.ts";
 import { sayProse } from "./say-prose.ts";
 
 /** `gw actions [PATTERN]`: what can be asked for, with its arguments and a call to copy. It asks nobody anything. */
@@ -13,14 +14,15 @@ export function runActions(pattern: string | undefined, options: BaseOptions, io
   return answering(io, async () => {
     const client = connectAgent(agentDoor(options));
     try {
-      const found = (await client.actions()).filter(({ action }) => matches(action, pattern));
+      const all = await client.actions();
+      const found = all.filter(({ action }) => matches(action, pattern));
       if (found.length === 0) {
         const what = pattern === undefined ? "No pack is trusted yet" : `No action matches ${showIdentifier(pattern)}`;
         throw new Denied("not_found", `${what}. See all with gw actions, and packs with gw pack list.`);
       }
       if (options.json) io.out(JSON.stringify(found));
       else if (found.length > 1) for (const action of found) sayProse(io, summaryLine(action), 4);
-      else for (const line of found.flatMap(actionLines)) sayProse(io, line, 4);
+      else for (const line of found.flatMap((action) => actionLines(action, all))) sayProse(io, line, 4);
       return exits.done;
     } finally {
       client.close();
@@ -40,7 +42,7 @@ function summaryLine(action: ActionView): string {
   return `${showIdentifier(action.action)}  ${action.effect}  ${inputs.map(showIdentifier).join(" ")}`.trimEnd();
 }
 
-function actionLines(action: ActionView): readonly string[] {
+function actionLines(action: ActionView, all: readonly ActionView[]): readonly string[] {
   const name = action.action;
   const inputs = Object.entries(inputsOf(action));
   const required = new Set(requiredOf(action));
@@ -49,11 +51,18 @@ function actionLines(action: ActionView): readonly string[] {
     `${showIdentifier(name)}  ${action.effect}`,
     ...described,
     ...inputs.map(([input, schema]) => inputLine(input, schema, required.has(input))),
-    `  call it: gw call ${name} ${inputs
-      .filter(([input]) => required.has(input))
-      .map(([input, schema]) => `${input}=${exampleOf(schema)}`)
-      .join(" ")}`.trimEnd(),
+    exampleLine(action, all),
   ];
+}
+
+/** A command to copy, with what has to be given. What changes by a plan takes the arguments of its preview. */
+function exampleLine(action: ActionView, all: readonly ActionView[]): string {
+  const pair = planPairOf(action, all);
+  const asked = pair?.preview ?? action;
+  const schemas = inputsOf(asked);
+  const given = requiredOf(asked).map((input) => `${input}=${exampleOf(schemas[input] ?? {})}`);
+  const words = [pair === null ? "call it: gw call" : "see what it would change: gw plan", action.action, ...given];
+  return `  ${words.join(" ")}`;
 }
 
 function inputLine(name: string, schema: JsonValue, required: boolean): string {

@@ -45,9 +45,11 @@ async function callAndReport(action: string, pairs: readonly string[], options: 
     const again = (message: string, next: string) =>
       new Denied(error.code, message, { errors, retryAllowed, extra, next });
     if (ABOUT_ARGUMENTS.has(error.code)) throw again(error.message, `What it takes: gw actions ${action}`);
-    // What nobody has is no matter of what a run may do.
+    // What nobody has, and what is asked for otherwise, is no matter of what a run may do.
     if (error.code === "action_not_permitted" && definition === undefined)
       throw again(`No trusted pack has an action ${showIdentifier(action)}.`, "See what there is: gw actions");
+    if (error.code === "action_not_permitted" && definition?.effect === "preview")
+      throw again(`${action} shows what another action would change.`, `Ask for it with: gw plan ${action}`);
     throw error;
   } finally {
     client.close();

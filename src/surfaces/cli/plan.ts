@@ -2,12 +2,12 @@ import { planLines } from "../../conventions/approval/render-plan.ts";
 import type { PlanRecord } from "../../conventions/plan/record.ts";
 import { showIdentifier } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
-import type { ActionView } from "../agent/answers.ts";
 import { type AgentClient, type CallAnswer, connectAgent } from "../client/agent.ts";
 import { answering } from "./answer.ts";
 import { awaitCall, type CallOptions, definitionOf, readArguments, report, runFor, textMembersOf } from "./call.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
 import { agentDoor } from "./options.ts";
+import { planPairOf, previewedBy } from "./plan-pair.ts";
 
 export interface PlanOptions extends CallOptions {
   readonly execute?: boolean;
@@ -94,17 +94,16 @@ async function findPair(
 ): Promise<{ readonly preview: string; readonly executes: string }> {
   const actions = await client.actions();
   const found = actions.find((one) => one.action === name);
-  if (found === undefined) throw new Denied("action_not_permitted", "No trusted pack defines this action.");
-  const { pack } = found;
-  const planned = needsPlan(found);
-  if (planned !== null) return { preview: `${pack}.${planned}`, executes: name };
-  const executing = actions.filter((one) => one.pack === pack && `${pack}.${needsPlan(one)}` === name);
-  const [only] = executing;
-  if (only === undefined || executing.length > 1)
-    throw new Denied("plan_required", `${name} is not previewed by an action of its own.`);
-  return { preview: name, executes: only.action };
-}
-
-function needsPlan({ needs: { plan } }: ActionView): string | null {
-  return typeof plan === "string" ? plan : null;
+  if (found === undefined)
+    throw new Denied("action_not_permitted", `No trusted pack has an action ${showIdentifier(name)}.`, {
+      next: "See what there is: gw actions",
+    });
+  const pair = planPairOf(found, actions);
+  if (pair === null) {
+    const several = previewedBy(found, actions).map(({ action }) => showIdentifier(action));
+    const what =
+      several.length > 0 ? `previews several: name one of ${several.join(", ")}` : `has no preview: gw call ${name}`;
+    throw new Denied("plan_required", `${showIdentifier(name)} ${what}`);
+  }
+  return { preview: pair.preview.action, executes: pair.executes.action };
 }
