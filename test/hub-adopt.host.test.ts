@@ -559,6 +559,7 @@ real(
     const here = new Map<string, SharedRow>();
     let fault: "before" | "after" | null = null;
     let takenBy = "";
+    let awaited: readonly string[] = [];
     const cut = (): never => {
       fault = null;
       throw new Denied("hub_unreachable", "cut");
@@ -593,7 +594,7 @@ real(
       has: () => true,
       isHome: () => true,
       isEndedElsewhere: () => false,
-      awaited: () => [],
+      awaited: () => awaited,
       onTold: () => Promise.resolve(),
       onAdopted: () => Promise.resolve({ operations: 0, deployments: 0, minted: 0 }),
       onTrouble: () => undefined,
@@ -635,6 +636,54 @@ real(
       const late = { table: "operations", id: "op_late", runId: "run", state: "observing", body: {} };
       await assert.rejects(keeper.put([late]), (error) => error instanceof Denied);
       await until("it knows by whom", async () => takenBy === "g1");
+      // Whoever owns g1 signs whatever they like, and puts there as much as they like: g0 goes on.
+      const goesOn = () =>
+        until("it goes on", () =>
+          keeper.put([late]).then(
+            () => true,
+            () => false,
+          ),
+        );
+      await goesOn();
+      const [last] = await cluster.sql<{ term: string; tick: string }>(
+        "select term, tick from gw_hub.state_head where gateway = 'g0' order by term desc limit 1",
+      );
+      const [term, tick] = [Number(last?.term), Number(last?.tick)];
+      const taking = signHubWith(
+        {
+          ...{ format: "gw.hub-adoption/v1", hub_id: hubId, vault_id: vaultId, gateway: "g0", term, tick, by: "g1" },
+          along: null as unknown as [],
+        },
+        other,
+      );
+      await cluster.sql(
+        "insert into gw_hub.adoptions values ('g0', $1, $2, 'g1', $3, $4)",
+        [term, tick, taking.text, taking.signature],
+        "g1",
+      );
+      await goesOn();
+      const word = signHubWith(
+        {
+          ...{ format: "gw.hub-state/v1", hub_id: hubId, gateway: "g1", vault_id: vaultId, term: 1, tick: 1, sum: "" },
+          written_at: "2026-01-01T00:00:00.000Z",
+        },
+        other,
+      );
+      await cluster.sql(
+        "insert into gw_hub.state_head (gateway, term, tick, statement, signature) values ('g1', 1, 1, $1, $2)",
+        [word.text, word.signature],
+        "g1",
+      );
+      await cluster.sql(
+        "insert into gw_hub.state select 'g1', 1, 'row ' || n, 1, decode(repeat('00', 8388608), 'hex') from generate_series(1, 7) n",
+        [],
+        "g1",
+      );
+      awaited = ["g1"];
+      fault = "before";
+      await assert.rejects(keeper.put([late]), (error) => error instanceof Denied);
+      await until("it is told", async () => keeper.status().trouble?.code === "hub_state_tampered");
+      await goesOn();
     } finally {
       keeper.close();
     }

@@ -508,6 +508,8 @@ export const defaults = {
   hubGateways: 4_096,
   /** Of one gateway: what it has under way, and the claims to it. */
   hubStateRows: 16_384,
+  /** All of them together: on the wire they are twice as long, and have to fit into one answer. */
+  hubStateBytes: 41_943_040,
   /** Terms that one taking over takes along: their names fit into its statement. */
   hubTermsAlong: 16,
   /** How long a statement that was answered stays for whoever asks late, and how many are taken at one look. */

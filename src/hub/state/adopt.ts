@@ -159,7 +159,9 @@ function readTaking(
 ): Taking | null {
   const said = readHubStatement<AdoptionStatement>({ text, signature }, "gw.hub-adoption/v1", identityKey);
   if (said?.hub_id !== hubId || said.vault_id !== vaultId || said.by !== gateway) return null;
-  const along = said.along.map((one) => ({ gateway: String(one.gateway), term: Number(one.term) }));
+  // A gateway may be owned by somebody else, and signs whatever they like.
+  if (!Array.isArray(said.along)) return null;
+  const along = said.along.map((one) => ({ gateway: String(one?.gateway), term: Number(one?.term) }));
   return { gateway: said.gateway, term: said.term, by: gateway, along };
 }
 
@@ -243,8 +245,12 @@ async function readRows(
   const said = readHubStatement<StateStatement>(given, "gw.hub-state/v1", identityKey);
   const ours = said?.hub_id === hubId && said.gateway === gateway && said.vault_id === vaultId;
   if (said === undefined || !ours || said.term !== term || said.tick !== tick) throw tampered(gateway);
+  // An owned gateway does not end our connection with more than is read of one answer: what is left out does not fit the sum.
   const rows = await connection.ask<{ place: string; tick: string; sealed: Buffer }>(
-    `select place, tick, sealed from ${HUB_SCHEMA}.state where gateway = $1 and term = $2 order by place limit ${defaults.hubStateRows}`,
+    `select left(place, 128) as place, tick, sealed from (
+       select place, tick, sealed, sum(octet_length(sealed)) over (order by place) as bytes
+         from ${HUB_SCHEMA}.state where gateway = $1 and term = $2
+     ) each where bytes <= ${defaults.hubStateBytes} order by each.place limit ${defaults.hubStateRows}`,
     [gateway, term],
   );
   const sealed: readonly SealedRow[] = rows.map((row) => ({ ...row, tick: Number(row.tick) }));
