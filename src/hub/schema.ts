@@ -20,6 +20,8 @@ export const statementFor = (gateway: string): string => `statement ${gateway}`;
 export const BOARD = "board";
 /** And the one for the sessions that live. */
 export const SESSIONS = "sessions";
+/** And the one for how the last questions ended. */
+export const ENDINGS = "endings";
 
 /** Of a column that holds a statement or a signature: what is longer ends there, and does not fit. */
 const [MOST_TEXT, MOST_BYTES] = [8_192, 1_024];

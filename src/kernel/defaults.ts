@@ -516,6 +516,8 @@ export const defaults = {
   /** How many of its open operations a gateway shows on the hub, the most urgent first. */
   hubOperationsShown: 32,
   hubSessionsShown: 32,
+  /** Of how many questions that are over a gateway shows there how they ended. */
+  hubEndingsShown: 32,
   hubAnswersHours: 24,
   /** How old a signed errand on an operation may be when it is taken. */
   errandMs: 86_400_000,

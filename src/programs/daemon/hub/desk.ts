@@ -16,7 +16,7 @@ import { compareUrgency, type OperationDetail } from "../../../conventions/opera
 import type { Gateway } from "../../../gateway/gateway.ts";
 import type { Answering } from "../../../hub/answer-statements.ts";
 import type { WaitingCard } from "../../../hub/queue.ts";
-import { BOARD, SESSIONS } from "../../../hub/schema.ts";
+import { BOARD, ENDINGS, SESSIONS } from "../../../hub/schema.ts";
 import { digestText } from "../../../kernel/canonical-json.ts";
 import type { Clock, Sleep } from "../../../kernel/clock.ts";
 import { defaults } from "../../../kernel/defaults.ts";
@@ -62,6 +62,12 @@ interface HubDeskParts {
 
 export function createHubDesk(parts: HubDeskParts): HubDesk {
   const { gateway, log, clock, sleep, state, operations, correlationId, onFault } = parts;
+  let ended: readonly JsonObject[] = [];
+  gateway.desk.watch((approval) => {
+    if (approval.state === "pending" || approval.card === null) return;
+    const { approvalId: approval_id, state, decidedBy: decided_by, reason } = approval;
+    ended = [...ended, { approval_id, state, decided_by, reason }].slice(-defaults.hubEndingsShown);
+  });
 
   /** A yes that rests on files which this host does not have yet would be a yes under the old ones. */
   function requireFollowed({ decision, knows }: DecisionStatement): void {
@@ -157,8 +163,15 @@ export function createHubDesk(parts: HubDeskParts): HubDesk {
     return [{ approvalId: SESSIONS, version: digestText(JSON.stringify([shown.map(newsOf), live.length])), content }];
   }
 
+  /** Whoever saw a question there learns what became of it, and by whom. */
+  function endings(): readonly WaitingCard[] {
+    if (ended.length === 0) return [];
+    const content = { endings: ended };
+    return [{ approvalId: ENDINGS, version: digestText(JSON.stringify(ended)), content: () => content }];
+  }
+
   return {
-    waiting: () => [...questions(), ...board(), ...sessions()],
+    waiting: () => [...questions(), ...board(), ...sessions(), ...endings()],
     take: perform,
     async refuse(kind, body, error) {
       const id = correlationId();

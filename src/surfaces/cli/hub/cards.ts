@@ -1,5 +1,14 @@
 import { openCard } from "../../../hub/card.ts";
-import { BESIDE_BYTES, BOARD, HUB_SCHEMA, SESSIONS, shortBytes, shortName, shortText } from "../../../hub/schema.ts";
+import {
+  BESIDE_BYTES,
+  BOARD,
+  ENDINGS,
+  HUB_SCHEMA,
+  SESSIONS,
+  shortBytes,
+  shortName,
+  shortText,
+} from "../../../hub/schema.ts";
 import type { Speaker } from "../../../hub/speaker.ts";
 import { type AdoptionStatement, readHubStatement } from "../../../hub/statement.ts";
 import type { Clock } from "../../../kernel/clock.ts";
@@ -11,6 +20,7 @@ import type { ApprovalView, SessionRecord } from "../../operator/answers.ts";
 import type { HubSession } from "./hub-session.ts";
 import { type BoardedOperation, readBoard } from "./read-board.ts";
 import { readCard } from "./read-card.ts";
+import { type Ending, readEndings } from "./read-endings.ts";
 import { readSessions } from "./read-sessions.ts";
 
 /** A question on a hub that its gateway signed and sealed for this operator. */
@@ -35,7 +45,7 @@ export async function findCards(
   clock: Pick<Clock, "wallMs">,
   warn: (line: string) => void,
 ): Promise<readonly FoundCard[]> {
-  const found = await openAll(session, `approval_id not in ('${BOARD}', '${SESSIONS}')`, readCard, warn);
+  const found = await openAll(session, `approval_id not in ('${BOARD}', '${SESSIONS}', '${ENDINGS}')`, readCard, warn);
   return found.flatMap(({ speaker, content: { approval, log } }) => {
     const leftMs = Date.parse(approval.card.expires_at) - clock.wallMs();
     return leftMs <= 0 ? [] : [{ speaker, approval: { ...approval, expires_in_ms: leftMs }, log }];
@@ -75,6 +85,17 @@ export async function findSessions(session: Cards, warn: (line: string) => void)
   const found = await openAll(session, `approval_id = '${SESSIONS}'`, readSessions, warn);
   return found.flatMap(({ speaker: { gateway }, content }) => content.map((one) => ({ ...one, gateway })));
 }
+
+/** How the last questions of each gateway ended, by the gateway and the question. */
+export async function findEndings(session: Cards, warn: (line: string) => void): Promise<ReadonlyMap<string, Ending>> {
+  const found = await openAll(session, `approval_id = '${ENDINGS}'`, readEndings, warn);
+  return new Map(
+    found.flatMap(({ speaker, content }) => content.map((one) => [cardName(speaker, one.approval_id), one])),
+  );
+}
+
+/** What another gateway shows under the same name takes nothing from this one. */
+export const cardName = ({ gateway }: Speaker, approvalId: string): string => `${approvalId} ${gateway}`;
 
 async function openAll<Content>(
   { connection, speakers, operator }: Cards,

@@ -21,13 +21,20 @@ import type { ApprovalRecord, ApprovalView } from "../../operator/answers.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import type { VaultSession } from "../vault/session.ts";
 import type { PageClient } from "../watch/feed.ts";
-import { type FoundCard, findCards, findOperations, findSessions } from "./cards.ts";
+import { cardName, type FoundCard, findCards, findEndings, findOperations, findSessions } from "./cards.ts";
 import { findSpeakers, knownTo } from "./hub-session.ts";
 import { askErrand, findShown, requireSame } from "./operations.ts";
 import { revokeOnHub } from "./revoke.ts";
 import { say } from "./say.ts";
 
 type HubOperation = OperationDetail & { readonly gateway: string };
+
+/** A card that was told of, and when it was last seen. */
+interface Told {
+  readonly card: FoundCard;
+  readonly version: string;
+  readonly seenMs: number;
+}
 
 /** What a live screen or a page asks of a gateway, asked of all gateways of a vault on a hub. */
 export async function connectHubClient(login: HubLogin, session: VaultSession, deps: CliDeps): Promise<PageClient> {
@@ -109,23 +116,33 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
     status: () => Promise.resolve({ mode: "guard-rail", locked: false, uid: -1 }),
     approvals: async () => (await look()).map(shownOn),
     async *watch(signal) {
-      const told = new Map<string, string>();
+      const told = new Map<string, Told>();
       for (let woken = new AbortController(); !signal.aborted; ) {
         await connection.listen(() => woken.abort());
         for (; !signal.aborted; woken = new AbortController()) {
+          const nowMs = deps.clock.bootMs();
           for (const card of await look()) {
             const { approval_id, card_digest, given } = card.approval;
             const version = `${card_digest} ${given.length}`;
-            // What another gateway shows under the same name takes nothing from this one.
-            const name = `${approval_id} ${card.speaker.gateway}`;
-            if (told.get(name) === version) continue;
-            told.set(name, version);
-            yield { kind: "approval", view: shownOn(card) };
+            const name = cardName(card.speaker, approval_id);
+            const before = told.get(name)?.version;
+            told.set(name, { card, version, seenMs: nowMs });
+            if (before !== version) yield { kind: "approval", view: shownOn(card) };
+          }
+          const over = [...told].filter(([, { seenMs }]) => seenMs < nowMs);
+          const endings = over.length === 0 ? null : await findEndings({ connection, speakers, operator }, unsaid);
+          for (const [name, { card, seenMs }] of over) {
+            const ending = endings?.get(name);
+            if (ending !== undefined) yield { kind: "approval", view: { ...shownOn(card), ...ending } };
+            // A gateway takes a card away before it says how it ended, and may never say it.
+            if (ending !== undefined || nowMs - seenMs > defaults.hubSilentMs) told.delete(name);
           }
           const shown = await operations();
           const open = shown.filter(({ settled }) => !settled);
           const needs_person = open.filter((one) => needsPerson(one)).length;
           yield { kind: "operations", board: { open: open.length, needs_person, shown, ended: [] } };
+          // Whoever tells all the time is not looked at all the time.
+          await deps.sleep.sleep(defaults.hubAgainMs, signal);
           await deps.sleep.sleep(defaults.hubBeatMs, AbortSignal.any([signal, woken.signal]));
         }
       }
