@@ -35,6 +35,10 @@ test(
     assert.match(String(credentials?.[2]), /^gw credential add demo-token/);
 
     await home.addCredential("demo-token", ORIGIN);
+    await home.must(["credential", "disable", "demo-token"]);
+    const [, , disabled] = told(await examined(home));
+    assert.deepEqual(disabled, ["credentials", "warning", "gw credential enable demo-token"]);
+    await home.must(["credential", "enable", "demo-token"]);
     await home.must(["backup", join(dirname(home.folder), "one.gwbackup")]);
     const gateway = await home.up();
     try {

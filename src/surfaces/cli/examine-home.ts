@@ -3,6 +3,7 @@ import { showIdentifier } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { openHome } from "../../vault/files/home.ts";
 import { summariesOf } from "../../vault/summary.ts";
+import type { Vault } from "../../vault/vault.ts";
 import { Unreachable } from "../client/connection.ts";
 import { readStatus } from "../client/read-status.ts";
 import type { Door } from "../place/place.ts";
@@ -34,7 +35,10 @@ export async function examineGateway(
     return [
       gateway,
       packsRow(packs),
-      credentialsRow([...wanted].filter((label) => !labels.has(label))),
+      credentialsRow(
+        [...wanted].filter((label) => !labels.has(label)),
+        vault,
+      ),
       ...examineCredentials(vault, clock.wallMs()),
       ...examineCare(vault, policy, trusted, readMade(stateFolder, vault.vaultId), clock.wallMs()),
     ];
@@ -75,10 +79,17 @@ function packsRow(packs: readonly { readonly pack: string; readonly trusted: boo
     : { name: "packs", state: "ok", detail: `${trusted} trusted`, mend: null };
 }
 
-function credentialsRow(absent: readonly string[]): Finding {
+function credentialsRow(absent: readonly string[], vault: Vault): Finding {
   const name = "credentials";
   if (absent.length === 0)
     return { name, state: "ok", detail: "every one that a trusted pack names is there", mend: null };
   const detail = `trusted packs name what is not there or not enabled: ${absent.map(showIdentifier).join(", ")}`;
-  return { name, state: "warning", detail, mend: `gw credential add ${absent[0]}, or gw credential list` };
+  return { name, state: "warning", detail, mend: mendOf(absent[0] ?? "", vault) };
+}
+
+/** What is there is not added once more. */
+function mendOf(label: string, vault: Vault): string {
+  const held = summariesOf(vault).find((one) => one.label === label);
+  if (held === undefined) return `gw credential add ${label}, or gw credential list`;
+  return held.state === "disabled" ? `gw credential enable ${label}` : "gw credential list";
 }
