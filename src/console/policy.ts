@@ -8,7 +8,13 @@ import { removeCaller } from "../surfaces/cli/caller/remove.ts";
 import { grantLines, removeGrant } from "../surfaces/cli/grant/grant.ts";
 import type { LastUses } from "../surfaces/cli/grant/last-use.ts";
 import { readRule, ruleWords, signApprovers, signRule } from "../surfaces/cli/vault/passkeys.ts";
-import { ceilingRows, readPolicyChoice, settingRows, signPolicyChoice } from "../surfaces/cli/vault/policy.ts";
+import {
+  ceilingRows,
+  readPolicyChoice,
+  STANDARDS,
+  settingRows,
+  signPolicyChoice,
+} from "../surfaces/cli/vault/policy.ts";
 import type { SignChange } from "../surfaces/cli/vault/sign-change.ts";
 import type { VaultHome } from "../vault/files/home.ts";
 import { keyIdOf } from "../vault/keys.ts";
@@ -33,7 +39,7 @@ export interface PolicyShown {
   readonly version: number;
   readonly signed_at: string;
   readonly settings: readonly SettingShown[];
-  readonly ceilings: readonly { readonly name: string; readonly value: string }[];
+  readonly ceilings: readonly { readonly name: string; readonly value: string; readonly standard: number }[];
   readonly passkey: { readonly all: boolean; readonly effects: readonly string[]; readonly words: string } | null;
   readonly effects: readonly string[];
   readonly two_people: readonly string[];
@@ -121,7 +127,11 @@ function showPolicy(home: VaultHome): PolicyShown {
     settings: settingRows(policy.settings).map(({ setting, value, safe, values }) => ({
       ...{ name: setting, value, safe, values },
     })),
-    ceilings: ceilingRows(policy.ceilings).map(({ ceiling, value }) => ({ name: ceiling, value: String(value) })),
+    ceilings: ceilingRows(policy.ceilings).map(({ ceiling, value }) => ({
+      name: ceiling,
+      value: String(value),
+      standard: STANDARDS[ceiling],
+    })),
     passkey: passkey === null ? null : { all: passkey.all, effects: passkey.effects, words: ruleWords(passkey) },
     effects: RULE_EFFECTS,
     two_people: twoPeople,

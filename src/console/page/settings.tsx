@@ -80,8 +80,8 @@ export function Settings() {
                     </td>
                   </tr>
                 ))}
-                {shown.ceilings.map(({ name, value }) => (
-                  <Ceiling key={`${name} ${value}`} name={name} value={value} busy={busy} onSet={set} />
+                {shown.ceilings.map(({ name, value, standard }) => (
+                  <Ceiling key={`${name} ${value}`} {...{ name, value, standard, busy }} onSet={set} />
                 ))}
               </tbody>
             </table>
@@ -127,6 +127,7 @@ function Lowered(props: {
 function Ceiling(props: {
   readonly name: string;
   readonly value: string;
+  readonly standard: number;
   readonly busy: boolean;
   readonly onSet: (setting: string, value: string) => void;
 }) {
@@ -140,7 +141,9 @@ function Ceiling(props: {
     <tr>
       <th scope="row">
         {label}
-        <span class="muted">{MEANS[props.name]} A number, or standard.</span>
+        <span class="muted">
+          {MEANS[props.name]} A number, or standard, which is {props.standard}.
+        </span>
       </th>
       <td>
         <form class="inline" onSubmit={submit}>

@@ -95,7 +95,7 @@ export async function signPolicyChoice(chosen: PolicyChoice, sign: SignChange): 
 const STANDARD = "standard";
 
 /** And what it is then, for a person who reads it. */
-const STANDARDS: Readonly<Record<CeilingName, number>> = {
+export const STANDARDS: Readonly<Record<CeilingName, number>> = {
   run_attempts: STANDARD_CEILINGS.attempts,
   run_side_effects: STANDARD_CEILINGS.sideEffects,
   run_seconds: STANDARD_CEILINGS.durationMs / 1000,
