@@ -20,7 +20,7 @@ export function helpLines(): readonly Line[] {
     "  a               approve: only when the card was read to its end",
     "  d               deny, with a reason that the agent reads; never asks a PIN",
     "  e               five more minutes for the card, as far as its run has time",
-    "  g               approve, and sign a grant: the narrowest that would have covered it",
+    "  g               approve, and sign the narrowest grant that would cover it",
     "  n               narrow: take actions off, bound arguments, lower limits",
     "  s               sessions; there r revokes one",
     "  o               operations; there Enter details, r read now, c cancel",
@@ -36,8 +36,8 @@ export function helpLines(): readonly Line[] {
 /** The whole of what would be signed, and where typing goes on. */
 export function grantLines(text: string, columns: number, onHub: boolean): readonly Line[] {
   return [
-    { text: "A grant: from now on such calls pass without a card. This one is approved with it.", style: "strong" },
-    { text: "It is the narrowest that would have covered this call; arguments not named are free.", style: "plain" },
+    { text: "A grant: from now on such calls pass without a card. It approves this one too.", style: "strong" },
+    { text: "The narrowest that would have covered this call; arguments not named are free.", style: "plain" },
     ...(onHub ? wrapText(FOR_EACH_HOST, columns, columns).map((row) => ({ text: row, style: "strong" }) as const) : []),
     { text: "", style: "plain" },
     ...wrapText(`gw grant add ${showText(text)}_`, columns - 4, columns - 4).map(

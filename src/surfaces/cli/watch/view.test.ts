@@ -5,6 +5,7 @@ import { call } from "../../../conventions/approval/testing/card.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { widthOf } from "./measure.ts";
 import { areasOf } from "./reading.ts";
+import { grantLines, helpLines } from "./screens.ts";
 import { sitConnected, sitDown, type Table, typeSecret, viewOf } from "./testing/table.ts";
 import { clockOf, viewWatch } from "./view.ts";
 
@@ -87,6 +88,10 @@ test("on the narrowest screen the keys of a card end with how to get help and ho
   table.wait(defaults.cardSteadyMs);
   table.type("enter");
   assert.match(textOf(table).at(-1) ?? "", /a approve.*[?] help {2}q quit/);
+});
+
+test("in a window of 80 columns no line of the help, or above a grant, is cut", () => {
+  for (const { text } of [...helpLines(), ...grantLines("--caller x", 80, true)]) assert.ok(widthOf(text) <= 80, text);
 });
 
 test("prompts, lists and messages each have their words", () => {
