@@ -46,6 +46,7 @@ export const heldBy: Readonly<Record<string, readonly string[]>> = {
     "test/gateway-unknown.test.ts",
     "test/gateway-ssh-status.test.ts",
     "test/gateway-claims.test.ts",
+    "test/gateway-errands.test.ts",
   ],
   "gateway/outbound": [
     "test/gateway-pipeline.test.ts",

@@ -28,7 +28,7 @@ export async function takeErrand(
   if (!(agoMs > -defaults.hubClockMs && agoMs < defaults.errandMs)) {
     throw new Denied(
       "errand_over",
-      `This was signed at ${at.slice(0, 40)}, and is taken within a day of that. Nothing was done; say it again.`,
+      `This was signed at ${at}, and is taken within a day of that. Nothing was done; say it again.`,
     );
   }
   const text = statementBytes(statement).toString("utf8");
