@@ -274,6 +274,17 @@ test("a settled operation is not changed by a late callback", async () => {
   assert.deepEqual([polls(), operation.history.length, operation.state], [...before, "succeeded"]);
 });
 
+test("work that is resumed has its reads anew, those that callbacks ask for among them", async () => {
+  const operation = await create();
+  const { limits } = operation.purse.budget;
+  jobs.state = "failed";
+  await untilDone(bench.time, 5_000, () => operation.state === "failed");
+  assert.notEqual(operation.purse.budget.attemptsUsed, 0);
+  await bench.gateway.operations.resume(operation.id, "ada", "space was made");
+  const { budget } = operation.purse;
+  assert.deepEqual([operation.state, budget.attemptsUsed, budget.limits], ["observing", 0, limits]);
+});
+
 test("a callback never revives an expired run: the gateway reads as custodian, and nothing opens again", async () => {
   const operation = await observed();
   caller.become({ kind: "gone" });

@@ -180,6 +180,7 @@ test("whoever does not hold the lease cannot cancel or settle, and what it knows
   await untilDone(time, 5_000, () => slow.reached);
   const refused = first.gateway.startErrand(caller, mine.id, "cancel", "not needed").done;
   await assert.rejects(refused, denies("operation_taken_over"));
+  await assert.rejects(first.gateway.operations.cancel(mine.id, "ada", "not needed"), denies("operation_taken_over"));
   const before = mine.state;
   const said = first.settlement(mine.id, true, { although: "seen on its page" });
   await assert.rejects(first.gateway.settle(said), denies("operation_taken_over"));
@@ -188,6 +189,29 @@ test("whoever does not hold the lease cannot cancel or settle, and what it knows
   slow.open();
   await time.advance(100);
   assert.equal(stored(second, "observing"), 1);
+});
+
+test("work that failed is resumed by whoever has its lease, and not by who slept while another resumed it", async () => {
+  const first = await start("first");
+  const mine = await create(first, await openRun(first));
+  jobs.set("job-1", "failed");
+  await untilDone(time, 1_000, () => stored(first, "failed") === 1);
+  jobs.set("job-1", "running");
+  const second = await start("second");
+  const resumeIn = ({ gateway }: Bench) => gateway.operations.resume(mine.id, "ada", "space was made");
+  const passLease = () => {
+    const { lease } = second.gateway.operations.get(mine.id);
+    return time.advance((lease?.expires_boot_ms ?? 0) - time.clock.bootMs() + 1);
+  };
+  await assert.rejects(resumeIn(second), denies("operation_taken_over"));
+  await passLease();
+  assert.equal((await resumeIn(second)).state, "observing");
+  await kill(second);
+  await passLease();
+  assert.equal(mine.state, "failed", "as far as it knows");
+  await assert.rejects(resumeIn(first), denies("operation_not_resumable"));
+  const resumes = [...first.sent, ...second.sent].filter((line) => line.endsWith("/resume"));
+  assert.equal(resumes.length, 1);
 });
 
 test("a gateway that starts beside another ends nothing of the other's", async () => {

@@ -519,7 +519,7 @@ test("a resume that is proven refused leaves the work failed; one without an ans
   const operation = await failedJob();
   jobs.resume = (response) => answerJson(response, 409, { code: "job_not_resumable" });
   const refused = await resumeIt(operation);
-  assert.deepEqual([refused.outcome, operation.state], ["error", "failed"]);
+  assert.deepEqual([refused.outcome, refused.guidance, operation.state], ["error", null, "failed"]);
   assert.deepEqual(
     operation.resumes.map(({ outcome }) => outcome),
     ["refused"],
@@ -548,14 +548,18 @@ test("two resumes at once send one", async () => {
   assert.equal(jobs.resumes.length, 1);
 });
 
-test("a resume that names another job stops automation with both records kept", async () => {
-  const operation = await failedJob();
-  jobs.resume = (response) => answerJson(response, 202, { job_id: "job-2", state: "queued" });
-  await resumeIt(operation);
-  assert.equal(operation.problem?.code, "operation_needs_person");
-  assert.match(operation.problem?.detail ?? "", /job-2 where job-1/);
-  assert.equal(operation.nextPoll, null);
-});
+for (const status of [200, 202, 500]) {
+  const named = status < 300;
+  test(`a resume answered with ${status} that names another job ${named ? "stops automation with both records kept" : "says nothing of it"}`, async () => {
+    const operation = await failedJob();
+    jobs.state = "running";
+    jobs.resume = (response) => answerJson(response, status, { job_id: "job-2", state: "queued" });
+    await resumeIt(operation);
+    assert.equal(operation.problem?.code, named ? "operation_needs_person" : undefined);
+    assert.match(operation.problem?.detail ?? "", named ? /job-2 where job-1/ : /^$/);
+    assert.equal(operation.nextPoll === null, named);
+  });
+}
 
 test("an operator resumes work that failed before the gateway was restarted", async () => {
   const { id } = await failedJob();

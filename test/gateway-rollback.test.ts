@@ -6,6 +6,7 @@ import { afterEach, beforeEach, test } from "node:test";
 import type { CallResult } from "../src/conventions/outcome/result.ts";
 import type { Run } from "../src/gateway/run/run.ts";
 import { Denied } from "../src/kernel/failure.ts";
+import type { OperationId } from "../src/kernel/ids.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { untilDone } from "./support/clock.ts";
@@ -306,6 +307,37 @@ test("a promotion whose answer was lost and later proven has its provenance, and
   await untilDone(bench.time, 500, () => bench.rows("operations", "succeeded").length === 1);
   assert.equal(receipts.size, 1, "one request, told twice");
   assert.equal((await rollBack("dep-7").done).outcome, "success");
+});
+
+test("of a promotion whose answer was lost only what proves it gives its provenance", async () => {
+  await bench.close();
+  const release = "      release: { in: body, type: string, maxLength: 128 }\n";
+  const found = `  deployment.get:
+    effect: read
+    request: { method: GET, path: "/v1/environments/{environment}" }
+    input: { environment: { in: path, enum: [staging, production] } }
+`;
+  await startGateway((pack) =>
+    pack
+      .replace(release, `${release}    unknown: { reconcile: deployment.get }\n`)
+      .replace("  deployment.rollback:\n", `${found}  deployment.rollback:\n`),
+  );
+  run = await openApproved(caller);
+  const shown = {
+    ...{ deployment_id: "dep-7", environment: "production", release_id: "sha256:r1", prior_release_id: "sha256:r0" },
+    ...{ created_target_generation: 7, reversibility: "reversible_at_application_level" },
+  };
+  let there = "sha256:another";
+  provider.answer(({ method }, response) =>
+    method === "GET" ? answerJson(response, 200, { ...shown, release: there }) : response.destroy(),
+  );
+  const { operation_id } = await promote("sha256:r1");
+  const look = () => bench.gateway.operations.reconcile(operation_id as OperationId, "ada");
+  assert.equal((await look()).state, "create_unknown");
+  await assert.rejects(rollBack("dep-7").done, denies("deployment_unknown"));
+  there = "sha256:r1";
+  assert.equal((await look()).state, "succeeded");
+  assert.equal(bench.rows("deployments", "current").length, 1);
 });
 
 test("after a newer release through the gateway the older one is stale without being sent", async () => {

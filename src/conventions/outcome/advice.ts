@@ -19,7 +19,7 @@ export type Advice = Pick<CallResult, "retry_allowed" | "guidance">;
  * Whether the same call may be made again, and what to do instead: one decision, so that the flag and the words cannot
  * contradict each other. Only what is proven not to have happened may be made again, where its definition allows that.
  */
-export function adviseAfter(ending: Ending, definitionAllows: boolean): Advice {
+export function adviseAfter(ending: Ending, definitionAllows = false): Advice {
   switch (ending) {
     case "success":
       return { retry_allowed: false, guidance: null };

@@ -83,7 +83,7 @@ async function settleCreation(
     ...result,
     outcome: "unknown",
     operation_id: operation.id,
-    ...adviseAfter(accepted ? "accepted" : "unknown", false),
+    ...adviseAfter(accepted ? "accepted" : "unknown"),
     reconcile: accepted ? { method: "GET", path: `/v1/operations/${operation.id}` } : reconcilePath(operation),
   };
 }

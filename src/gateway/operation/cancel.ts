@@ -49,7 +49,7 @@ export async function cancelThrough(
     ...result,
     operation_id: operation.id,
     reconcile: { method: "GET", path: `/v1/operations/${operation.id}` },
-    ...adviseAfter("cancel_asked", false),
+    ...adviseAfter("cancel_asked"),
   };
 }
 

@@ -77,17 +77,15 @@ export async function reconcile(
     : methodOf(reader.action.inputs.map(({ name }) => name));
   const known = knownFor(operation, definition, reader);
   const begin = () => step(core, operation, { kind: "reconciliation_started", method }, actor);
-  let settled = false;
   try {
     await readFor(core, operation, { errand: "reconcile", reader, known, asked, begin }, (attempted) => {
-      settled = true;
       const found = settleRead(core, operation, definition, reader, attempted, actor);
       const { events, rows } = settleHeld(core, operation);
       return { events: [...found, ...events], rows: [...rows, ...keepProven(core, operation, definition, attempted)] };
     });
   } finally {
-    // Its intent could not be written, or another gateway went on: nothing was found out.
-    if (!settled) step(core, operation, { kind: "reconciliation_inconclusive", observation: "not_sent" }, actor);
+    // Its intent could not be written, or another gateway went on: nothing was found out. After any answer this is no step.
+    step(core, operation, { kind: "reconciliation_inconclusive", observation: "not_sent" }, actor);
   }
 }
 
@@ -139,7 +137,7 @@ function settleRead(
   const decision = decideReconciliation({
     method: methodOf(reader.action.inputs.map(({ name }) => name)),
     status: answer?.status ?? null,
-    jobId: job === null || body === null ? null : readJobReport(job, body).jobId,
+    jobId: job === null ? null : readJobReport(job, body).jobId,
     isJob: job !== null,
     showsExpected: verdict.kind === "success" && showsExpected(set, keys, body),
     deadlinePassed: operation.createDeadline.bootMs <= core.ports.clock.bootMs(),

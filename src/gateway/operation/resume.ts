@@ -54,7 +54,7 @@ export async function resumeThrough(
     ...result,
     operation_id: operation.id,
     reconcile: { method: "GET", path: `/v1/operations/${operation.id}` },
-    ...(result.outcome === "error" ? {} : adviseAfter("resume_asked", false)),
+    ...(result.outcome === "error" ? {} : adviseAfter("resume_asked")),
   };
 }
 
@@ -94,7 +94,7 @@ async function claimed<Result>(
   operation: Operation,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  if (operation.state !== "failed" || operation.resuming) throw beingResumed();
+  if (operation.resuming) throw beingResumed();
   learn(operation, { kind: "resume_began" });
   try {
     await requireLease(core, operation);
@@ -125,7 +125,7 @@ function resumeHooks(
       const outcome = outcomeOf(verdict);
       const record = operation.resumes.find(({ attempt_id }) => attempt_id === attemptId);
       if (record !== undefined) learn(operation, { kind: "resume_noted", record: { ...record, outcome } });
-      const events = outcome === "refused" ? [] : [...checkJob(core, operation, verdict, actor)];
+      const events = [...checkJob(core, operation, verdict, actor)];
       if (outcome !== "refused") events.push(...goOn(core, operation, attemptId, actor));
       return { events, rows: [operationRow(core, operation)] };
     },
@@ -153,8 +153,7 @@ function checkJob(
   actor: string,
 ) {
   if (verdict.kind !== "success" && verdict.kind !== "accepted") return [];
-  const body = readJson(verdict.observation);
-  const remoteJobId = body === null ? null : readJobReport(jobOf(definitionOf(core, operation)), body).jobId;
+  const { jobId: remoteJobId } = readJobReport(jobOf(definitionOf(core, operation)), readJson(verdict.observation));
   return remoteJobId === null ? [] : step(core, operation, { kind: "job_named", remoteJobId }, actor);
 }
 
