@@ -95,6 +95,55 @@ test("what is proven late is no newer for that: the newest of an environment sta
   );
 });
 
+test("a deployment that is put again keeps its authority, and is the last to be forgotten", () => {
+  const book = createDeploymentBook(() => null);
+  const [again, other] = [made("env-0", 1), made("env-1", 1)];
+  const wholeOf = ({ capability }: Deployment) => (capability ?? assert.fail()).whole;
+  for (const one of [again, other, again]) book.put(one);
+  for (let count = 2; count <= defaults.deploymentsHeld; count++) book.put(made(`env-${count}`, 1));
+  assert.deepEqual([book.newest("acme", "env-0"), book.newest("acme", "env-1")], [again, undefined]);
+  assert.equal(
+    wholeOf(again).use((bytes) => bytes.toString()),
+    JSON.stringify(TOKEN),
+  );
+  assert.throws(() => wholeOf(other).use(() => undefined), /wiped/, "its row has it");
+});
+
+test("what is told of one generation again is what counts of it", () => {
+  const book = createDeploymentBook(() => null);
+  const [first, again] = [made("production", 5), made("production", 5, "another-cap-0123456789")];
+  const { whole } = first.capability ?? assert.fail();
+  installDeployment(book, first);
+  assert.deepEqual(
+    installDeployment(book, again).map(({ id, state }) => [id, state]),
+    [[again.id, "current"]],
+  );
+  assert.equal(book.find("acme", "dep-production-5"), again);
+  assert.throws(() => whole.use(() => undefined), /wiped/);
+  const other = { ...made("production", 5), id: "acme/other" };
+  assert.deepEqual(
+    installDeployment(book, other).map(({ id, state }) => [id, state]),
+    [
+      [again.id, "superseded"],
+      [other.id, "current"],
+    ],
+  );
+  assert.equal(book.newest("acme", "production"), other);
+  endDeployment(other, "rolled_back");
+  assert.equal(installDeployment(book, made("production", 6)).length, 1, "what has ended is not ended again");
+});
+
+test("an authority is read back from rows as any version wrote it", () => {
+  const row = deploymentRow(made("production", 5));
+  const { capability: text, ...without } = row.body;
+  const readBack = (body: typeof row.body) =>
+    readDeployment({ ...row, body }).capability?.whole.use((bytes) => bytes.toString()) ?? null;
+  const whole = { capability_id: TOKEN };
+  assert.equal(readBack({ ...without, capability: whole }), JSON.stringify(whole));
+  assert.deepEqual([readBack(row.body), readBack(without)], [text, null]);
+  assert.equal(readBack(deploymentRow(made("production", 5, null)).body), null);
+});
+
 test("a row that was changed is refused and never used", () => {
   const book = createDeploymentBook(() => ({ tampered: "acme/dep-1" }));
   assert.throws(() => book.find("acme", "dep-1"), { code: "state_tampered" });
