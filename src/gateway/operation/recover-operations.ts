@@ -61,8 +61,7 @@ export function adoptAttempt(
   const action = String(body["action"]);
   const found = core.packs().find(action);
   // What was sent by another pack is looked after by nobody but a person; that it was sent is kept all the same.
-  const trusted =
-    found !== null && found.pack.digest === body["pack_digest"] && found.action.job === null ? found : null;
+  const trusted = found !== null && found.pack.digest === body["pack_digest"] ? found : null;
   const definition: Opened = trusted ?? {
     action: { qualifiedName: action, job: null },
     pack: { digest: String(body["pack_digest"]) as Opened["pack"]["digest"], provider: null },
@@ -83,7 +82,7 @@ export function adoptAttempt(
     authorization: body["authorization"] as unknown as Authorization,
     token: typeof body["token"] === "string" ? body["token"] : null,
     input,
-    party: String(body["party"] ?? body["caller"] ?? ""),
+    party: String(body["caller"] ?? ""),
     held: typeof body["maximum_cents"] === "number" ? body["maximum_cents"] : 0,
     heldOn: String(body["reserved_on"] ?? ""),
     ...(typeof body["claim"] === "string" ? { claim: { key: body["claim"] } } : {}),

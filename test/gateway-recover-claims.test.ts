@@ -1,0 +1,182 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, test } from "node:test";
+import type { AuditEvent } from "../src/audit/event.ts";
+import type { Holder } from "../src/conventions/outcome/claim.ts";
+import type { Operation } from "../src/gateway/operation/operations.ts";
+import type { Run } from "../src/gateway/run/run.ts";
+import type { Step } from "../src/gateway/steps.ts";
+import type { OperationId } from "../src/kernel/ids.ts";
+import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
+import { type ManualTime, manualTime, untilDone } from "./support/clock.ts";
+import { answerJson, consequentialPack } from "./support/consequential.ts";
+import { type Bench, denies, startBench } from "./support/gateway.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+/** What a start makes of effects that were on their way, and of what they held. */
+let provider: TestProvider;
+let bench: Bench;
+let folder: string;
+let time: ManualTime;
+let caller: ScriptedCaller;
+let run: Run;
+/** Every step of this life. */
+let steps: Step[];
+
+const ACTIONS = ["acme.thing.post", "acme.report.create", "acme.report.resume"];
+const POST = { action: "acme.thing.post", input: { name: "x" } };
+const REPORT = { action: "acme.report.create", input: { account: "a1" } };
+
+beforeEach(async () => {
+  provider = await startProvider();
+  folder = mkdtempSync(join(tmpdir(), "gw-bench-"));
+  time = manualTime();
+  caller = scriptedCaller();
+  await startGateway();
+  run = await bench.openApproved(caller, ACTIONS, { spendCents: 100, sideEffects: 10 });
+});
+afterEach(async () => {
+  await bench.close();
+  await provider.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function startGateway(change = (pack: string): string => pack): Promise<void> {
+  steps = [];
+  // However slow the machine is, what has no answer is on its way until the gateway is killed.
+  const pack = consequentialPack(provider.origin)
+    .replace("timeout_s: 2", "timeout_s: 60")
+    .replace("  thing.post:\n", "  thing.post:\n    max_cost_cents: 40\n");
+  bench = await startBench(change(pack), {
+    ...{ folder, time },
+    credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
+    steps: { before: (step) => void steps.push(step), after: () => undefined },
+  });
+}
+
+/** Killed as it stands, and started again: what the new life told. */
+async function startAgain(change?: (pack: string) => string): Promise<readonly AuditEvent[]> {
+  const before = bench.events().length;
+  await bench.abandon();
+  await startGateway(change);
+  return bench.events().slice(before);
+}
+
+type Asked = Parameters<Bench["gateway"]["startCall"]>[2];
+
+/** A call that the provider takes and does not answer. */
+async function leave(asked: Asked): Promise<void> {
+  provider.answer(() => undefined);
+  const before = provider.received.length;
+  bench.gateway.startCall(caller, run.id, asked).done.catch(() => undefined);
+  if (asked.repeatOf !== undefined) await bench.approve();
+  await untilDone(time, 0, () => provider.received.length > before);
+}
+
+/** A call whose answer is lost. */
+async function lose(asked: Asked): Promise<OperationId> {
+  provider.answer((_request, response) => void response.destroy());
+  const { operation_id } = await bench.gateway.startCall(caller, run.id, asked).done;
+  return operation_id as OperationId;
+}
+
+const holders = (): readonly Holder[] =>
+  bench.rows("notes", "claim").flatMap((body) => body["holders"] as unknown as readonly Holder[]);
+const held = () => holders().map(({ operation_id, under_way }) => [operation_id, under_way]);
+const onlyOne = (): Operation => {
+  const [operation, ...others] = bench.gateway.operations.list();
+  assert.equal(others.length, 0);
+  return operation ?? assert.fail("no operation");
+};
+
+test("a write that was on its way goes on as one operation by the name of its attempt, with all that it had", async () => {
+  await leave(POST);
+  const [{ event_id: attempt } = assert.fail()] = bench.eventsOf("intent_accepted");
+  const told = await startAgain();
+  const operation = onlyOne();
+  assert.equal(operation.id, attempt.replace(/^[a-z]+_/, "op_"));
+  assert.deepEqual([operation.attemptId, operation.credential], [attempt, "acme-token"]);
+  assert.deepEqual([operation.party, operation.custodian], [caller.key, true]);
+  assert.deepEqual([operation.held, operation.heldOn.length], [40, "2026-01-01".length]);
+  assert.deepEqual([operation.problem?.code, operation.nextPoll], ["operation_not_reconcilable", null]);
+  assert.deepEqual(
+    told.flatMap((event) => (event.event_type === "operation_transition" ? [event.to] : [])),
+    ["create_pending", "create_unknown"],
+  );
+  assert.deepEqual(held(), [[operation.id, false]]);
+  const [{ evidence } = assert.fail()] = holders();
+  assert.equal(operation.claim, evidence["claim"]);
+
+  assert.deepEqual(await startAgain(), [], "once that is known a start has nothing to tell");
+  assert.ok(!steps.includes("recovery.finished"));
+  assert.deepEqual([onlyOne().problem?.code, onlyOne().nextPoll], ["operation_not_reconcilable", null]);
+});
+
+test("a repeat that was on its way holds beside the one that it went past", async () => {
+  const first = await lose(POST);
+  await leave({ ...POST, repeatOf: first });
+  await startAgain();
+  const ids = bench.gateway.operations.list().map(({ id }) => id);
+  assert.deepEqual([ids.length, held()], [2, [first, ids.find((id) => id !== first)].map((id) => [id, false])]);
+});
+
+test("what ended lets go of its claim at the next start, and what failed may be resumed and keeps it", async () => {
+  const posts = [await lose(POST), await lose({ ...POST, input: { name: "y" } })];
+  provider.answer(({ method }, response) =>
+    method === "POST"
+      ? answerJson(response, 202, { job_id: "job-1", state: "queued" })
+      : answerJson(response, 200, { job_id: "job-1", state: "cancelled" }),
+  );
+  const { operation_id: job } = await bench.gateway.startCall(caller, run.id, REPORT).done;
+  await untilDone(time, 500, () => bench.rows("operations", "cancelled").length === 1);
+  const [happened = "", not = ""] = posts;
+  await bench.gateway.settle(bench.settlement(happened, true));
+  await bench.gateway.settle(bench.settlement(not, false));
+  assert.deepEqual(new Set(holders().map(({ operation_id }) => operation_id)), new Set([...posts, job]));
+  await startAgain();
+  assert.deepEqual(held(), [[not, false]]);
+  await bench.abandon();
+  withStore((database) => database.exec("delete from operations"));
+  await startGateway();
+  assert.deepEqual(held(), [], "nor does what nobody knows any more");
+});
+
+test("a claim that was edited is told of, and what it held is not sent", async () => {
+  await lose(POST);
+  await bench.abandon();
+  withStore((database) => database.exec("update notes set sealed = zeroblob(64) where state = 'claim'"));
+  await startGateway();
+  assert.deepEqual(
+    bench.eventsOf("state_tampered").map(({ table }) => table),
+    ["notes"],
+  );
+  run = await bench.openApproved(caller, ACTIONS, { spendCents: 100 });
+  const sent = provider.received.length;
+  await assert.rejects(bench.gateway.startCall(caller, run.id, POST).done, denies("state_tampered"));
+  assert.equal(provider.received.length, sent);
+});
+
+test("a resume that was on its way is observed by the pack that sent it alone", async () => {
+  provider.answer(({ method }, response) =>
+    method === "POST"
+      ? answerJson(response, 202, { job_id: "job-1", state: "queued" })
+      : answerJson(response, 200, { job_id: "job-1", state: "failed" }),
+  );
+  const { operation_id } = await bench.gateway.startCall(caller, run.id, REPORT).done;
+  await untilDone(time, 500, () => bench.rows("operations", "failed").length === 1);
+  provider.answer(() => undefined);
+  const before = provider.received.length;
+  bench.gateway.startResume(caller, operation_id as OperationId, "again").done.catch(() => undefined);
+  await untilDone(time, 0, () => provider.received.length > before);
+  await startAgain((pack) => pack.replace("cap_s: 16", "cap_s: 17"));
+  assert.deepEqual([bench.gateway.operations.list(), bench.rows("operations", "failed").length], [[], 1]);
+});
+
+function withStore(work: (database: DatabaseSync) => void): void {
+  const database = new DatabaseSync(join(folder, "state.db"));
+  work(database);
+  database.close();
+}
