@@ -230,6 +230,29 @@ test("a gateway that starts beside another ends nothing of the other's", async (
   assert.equal(first.rows("runs", "open").length, 1);
 });
 
+test("an effect that another gateway has on its way stays the other's, and is not sent here", async () => {
+  const slow = gate();
+  const wrapHttp = (http: HttpTransport): HttpTransport => ({
+    async send(receipt, request, credential, limits) {
+      slow.reached = true;
+      await slow.passed;
+      return http.send(receipt, request, credential, limits);
+    },
+  });
+  const asked = { action: "acme.thing.post", input: { name: "x" } };
+  const first = await start("first", { wrapHttp });
+  const mine = await first.openApproved(caller, [asked.action]);
+  const { done } = first.gateway.startCall(caller, mine.id, asked);
+  await untilDone(time, 0, () => slow.reached);
+  const second = await start("second");
+  assert.deepEqual(second.gateway.operations.list(), []);
+  const theirs = await second.openApproved(caller, [asked.action]);
+  await assert.rejects(second.gateway.startCall(caller, theirs.id, asked).done, denies("outcome_unsettled"));
+  slow.open();
+  await done;
+  assert.equal(first.sent.length + second.sent.length, 1);
+});
+
 test("a creation on its way is nobody else's until its lease runs out, and is then asked about and not repeated", async () => {
   const slow = gate();
   const first = await start("first", {

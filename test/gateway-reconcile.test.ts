@@ -4,7 +4,7 @@ import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
-import type { Operation } from "../src/gateway/operation/operations.ts";
+import { learn, type Operation } from "../src/gateway/operation/operations.ts";
 import type { Run } from "../src/gateway/run/run.ts";
 import { Denied } from "../src/kernel/failure.ts";
 import type { OperationId, SessionId } from "../src/kernel/ids.ts";
@@ -43,7 +43,7 @@ const MORE = `
     job: { id: job_id, status: report.status, succeeded: [succeeded], failed: [failed] }
     confirm: thing.get
 `;
-const ACTIONS = ["acme.draft.save", "acme.draft.send", "acme.film.start"];
+const ACTIONS = ["acme.draft.save", "acme.draft.send", "acme.film.start", "acme.report.create"];
 const BEGUN = "reconciliation";
 const INPUT = { id: "7", name: "new" };
 const DRAFT = { of: "7", name: "new" };
@@ -156,4 +156,25 @@ test("a read that nobody answers tells nothing, counts as one that failed, and i
   assert.deepEqual([operation.state, operation.faults, operation.checks], ["create_unknown", 1, 0]);
   read = (response) => answerJson(response, 200, DRAFT);
   await ended(operation);
+});
+
+test("the reads of a job whose creation nobody saw are counted from when it is found", async () => {
+  const operation = await lose("report.create", { account: "a1" });
+  const look = () => bench.gateway.operations.reconcile(operation.id, "ada");
+  read = (response) => answerJson(response, 500, {});
+  await look();
+  assert.deepEqual([operation.state, operation.faults], ["create_unknown", 1]);
+  read = (response) => answerJson(response, 200, { job_id: "job-1" });
+  await look();
+  assert.deepEqual([operation.state, operation.faults, operation.checks], ["accepted", 0, 0]);
+});
+
+test("what is not found is proven absent from its deadline on", async () => {
+  const operation = await lose("report.create", { account: "a1" });
+  // Only who asks looks.
+  learn(operation, { kind: "look_again", at: null });
+  read = (response) => answerJson(response, 404, {});
+  await bench.time.advance(operation.createDeadline.bootMs - bench.time.clock.bootMs());
+  await bench.gateway.operations.reconcile(operation.id, "ada");
+  assert.deepEqual([operation.state, sent("GET")], ["failed", 1]);
 });

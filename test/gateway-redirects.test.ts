@@ -187,6 +187,7 @@ test("a call that was killed between two sends is recovered from its claim alone
     (error: unknown) => error,
   );
   assert.ok(refusal instanceof Denied && refusal.code === "outcome_unsettled", String(refusal));
+  assert.equal((refusal.extra["open"] as { readonly state: string }).state, "create_unknown");
   const operation = bench.gateway.operations.get(String(refusal.extra["operation_id"]) as OperationId);
   assert.deepEqual([operation.state, operation.action], ["create_unknown", PLAIN]);
   assert.deepEqual(sent(), ["POST /v1/roles/7"]);

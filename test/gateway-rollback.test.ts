@@ -352,6 +352,23 @@ test("after a newer release through the gateway the older one is stale without b
   assert.equal((await rollBack("dep-6").done).outcome, "success");
 });
 
+test("what another gateway took over is not undone here", async () => {
+  await promote("sha256:r1");
+  await bench.gateway.fleet.release("web2", []);
+  await assert.rejects(rollBack("dep-5").done, denies("operation_taken_over"));
+  assert.equal(rollbacksSent().length, 0);
+});
+
+test("a rollback with a credential that asks on every use names the card of that use", async () => {
+  await promote("sha256:r1");
+  bench.credentials.set("acme-token", { eachUse: true, disabled: false, origin: provider.origin });
+  const call = rollBack("dep-5");
+  const { approvalId } = await bench.approve();
+  assert.equal((await call.done).outcome, "success");
+  const [request = assert.fail()] = rollbacksSent();
+  assert.equal(bodyOf(request)["approval_id"], approvalId);
+});
+
 test("another run's deployment needs a card of its own, whose approval the request names", async () => {
   await promote("sha256:r1");
   const other = scriptedCaller();
