@@ -149,11 +149,15 @@ test("a read that the log has no room for is not sent, and leaves what it would 
 
 test("a read that nobody answers tells nothing, counts as one that failed, and is made again", async () => {
   const operation = await lose("draft.save", DRAFT);
+  const { nextPoll } = operation;
   read = (response) => void response.destroy();
   await bench.gateway.operations.reconcile(operation.id, "ada");
   const [{ reason, source, operation_id } = assert.fail()] = bench.eventsOf("reconciliation_inconclusive");
   assert.deepEqual([reason, source, operation_id], ["no_answer", "acme.draft.get", operation.id]);
   assert.deepEqual([operation.state, operation.faults, operation.checks], ["create_unknown", 1, 0]);
+  assert.ok(operation.nextPoll !== null && operation.nextPoll !== nextPoll, "it is looked for at a later time");
+  assert.equal(bench.eventsOf("operation_transition").at(-1)?.to, "create_unknown");
+  assert.equal(bench.rows("operations", "create_unknown").length, 1);
   read = (response) => answerJson(response, 200, DRAFT);
   await ended(operation);
 });

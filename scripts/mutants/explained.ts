@@ -354,6 +354,24 @@ export const explained: readonly Explained[] = [
     why: "a step has to name a method, and whichever it is changes nothing",
   },
   {
+    file: "src/gateway/operation/reconcile.ts",
+    code: '? { kind: "unclear", why: "reason" in verdict ? verdict.reason : "no_answer" }',
+    says: '"reason" in verdict → true',
+    why: "a host neither accepts nor redirects; the compiler wants the case",
+  },
+  {
+    file: "src/gateway/operation/resume.ts",
+    code: 'if (record !== undefined) learn(operation, { kind: "resume_noted", record: { ...record, outcome } });',
+    says: "record !== undefined → true",
+    why: "each try was noted before it left; the compiler wants the case",
+  },
+  {
+    file: "src/gateway/operation/resume.ts",
+    code: 'return remoteJobId === null ? [] : step(core, operation, { kind: "job_named", remoteJobId }, actor);',
+    says: "remoteJobId === null → false",
+    why: "no step of the table leads from failed by a job's name; the compiler wants the case",
+  },
+  {
     file: "src/gateway/token/failures.ts",
     code: "return Math.min(defaults.tokenRetryMs * 2 ** Math.min(times, 20), defaults.tokenRetryMaxMs);",
     says: "20 → 21",
