@@ -80,6 +80,21 @@ test("a preview is stored as a plan and executed with the plan identifier and ex
   assert.deepEqual(bodyOf(sent), { plan_id: "pln-remote-1", expected_revision: "r7" });
 });
 
+test("an execution repeats the path of its plan, has the constants of its own, and nothing else that was previewed", async () => {
+  await bench.close();
+  const input = "{ project_id: { in: path, type: string, maxLength: 64 }, role: { in: body, const: owner } }";
+  const request = "request: { method: POST, path: /memberships, body: application/json }";
+  const own = `${request.replace("/memberships", '"/projects/{project_id}/memberships"')}\n    input: ${input}`;
+  bench = await startBench(consequentialPack(provider.origin).replace(request, own));
+  bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
+  run = await openApproved();
+  answerWell();
+  const { plan_id } = await preview();
+  await execute(plan_id);
+  const sent = provider.received.find(({ url }) => url === "/projects/p1/memberships") ?? assert.fail();
+  assert.deepEqual(bodyOf(sent), { plan_id: "pln-remote-1", expected_revision: "r7", role: "owner" });
+});
+
 test("the provider's own plan identifier and token reach no agent, wherever in the preview they stand", async () => {
   provider.answer((_request, response) => {
     response.setHeader("location", "/plans/pln-remote-1");

@@ -340,6 +340,35 @@ test("of a promotion whose answer was lost only what proves it gives its provena
   assert.equal(bench.rows("deployments", "current").length, 1);
 });
 
+test("what is read where a redirect led is no receipt: no promotion is kept by it, and none is undone", async () => {
+  await bench.close();
+  const asked = "  redirects: { origins: [], others: ask }\nactions:\n";
+  await startGateway((pack) => pack.replace("actions:\n", asked));
+  run = await openApproved(caller);
+  const receipt = (generation: number) => ({
+    ...{ deployment_id: `dep-${generation}`, environment: "production", release_id: "sha256:r1" },
+    ...{ prior_release_id: "sha256:r0", created_target_generation: generation, ...promotion },
+  });
+  let moved = false;
+  provider.answer(({ method }, response) => {
+    if (method === "POST" && moved) return response.writeHead(303, { location: "/v1/elsewhere" }).end();
+    answerJson(response, method === "POST" ? 201 : 200, receipt(method === "POST" ? 7 : 8));
+  });
+  assert.equal((await promote("sha256:r1")).outcome, "success");
+  moved = true;
+  const sentOn = async (calling: Promise<CallResult>): Promise<string> => {
+    calling.catch(() => undefined);
+    await bench.approve();
+    return (await calling).outcome;
+  };
+  assert.equal(await sentOn(rollBack("dep-7").done), "unknown");
+  assert.equal(await sentOn(promote("sha256:r2")), "unknown");
+  assert.deepEqual(
+    bench.rows("deployments", "current").map(({ provenance }) => (provenance as JsonObject)["deployment_id"]),
+    ["dep-7"],
+  );
+});
+
 test("after a newer release through the gateway the older one is stale without being sent", async () => {
   await promote("sha256:r1");
   await promote("sha256:r2");

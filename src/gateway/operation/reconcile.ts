@@ -190,6 +190,7 @@ function settleStatus(
   actor: string,
 ): readonly NewEvent[] {
   const answer = verdict.kind === "success" ? verdict.observation : null;
+  const receipt = answer === null ? "" : digestBytes(answer.body);
   const status: RequestStatus =
     answer === null
       ? { kind: "unclear", why: "reason" in verdict ? verdict.reason : "no_answer" }
@@ -197,12 +198,10 @@ function settleStatus(
   const links = { ...linksOf(operation), source: reader.action.qualifiedName };
   const events: NewEvent[] = [];
   switch (status.kind) {
-    case "succeeded": {
-      const receipt = answer === null ? "" : digestBytes(answer.body);
+    case "succeeded":
       events.push(...step(core, operation, { kind: "effect_shown", receipt, source: links.source }, actor));
       events.push({ ...core.envelope("reconciled_success"), ...links, receipt, ...EVIDENCE });
       break;
-    }
     case "failed":
       events.push(...step(core, operation, { kind: "creation_rejected", proof: status.proof }, actor));
       events.push({ ...core.envelope("reconciled_failure"), ...links, proof: status.proof, ...EVIDENCE });
