@@ -78,6 +78,10 @@ test("a preview is stored as a plan and executed with the plan identifier and ex
   const sent = provider.received.find(({ url }) => url === "/memberships");
   assert.ok(sent !== undefined);
   assert.deepEqual(bodyOf(sent), { plan_id: "pln-remote-1", expected_revision: "r7" });
+  const [told, ...others] = bench.eventsOf("plan_executed");
+  const intent = bench.eventsOf("intent_accepted").find(({ action }) => action === "acme.membership.apply");
+  assert.deepEqual([told?.plan_id, told?.run_id, told?.call_id], [plan.plan_id, run.id, result.call_id]);
+  assert.deepEqual([told?.parent_event_id, others], [intent?.event_id, []]);
 });
 
 test("an execution repeats the path of its plan, has the constants of its own, and nothing else that was previewed", async () => {
@@ -349,6 +353,7 @@ test("a provider says in several ways that a plan is stale, and nothing else is 
     [409, { error: "version_conflict" }, []],
     [409, { code: "plan_stale", changed: "projects/p1" }, []],
     [409, { code: "quota" }, null],
+    [409, null, null],
     [400, { code: "plan_stale" }, null],
   ];
   caller = scriptedCaller();
@@ -366,6 +371,7 @@ test("a provider says in several ways that a plan is stale, and nothing else is 
       assert.deepEqual(seen.extra["changed"], changed);
     }
   }
+  assert.deepEqual(bench.eventsOf("plan_executed"), []);
 });
 
 test("the store keeps all of a plan that waits, and digests of one that was used", async () => {

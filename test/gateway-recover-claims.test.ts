@@ -169,7 +169,7 @@ test("a resume that was on its way is observed by the pack that sent it alone", 
   await untilDone(time, 500, () => bench.rows("operations", "failed").length === 1);
   provider.answer(() => undefined);
   const before = provider.received.length;
-  bench.gateway.startResume(caller, operation_id as OperationId, "again").done.catch(() => undefined);
+  bench.gateway.startErrand(caller, operation_id as OperationId, "resume", "again").done.catch(() => undefined);
   await untilDone(time, 0, () => provider.received.length > before);
   await startAgain((pack) => pack.replace("cap_s: 16", "cap_s: 17"));
   assert.deepEqual([bench.gateway.operations.list(), bench.rows("operations", "failed").length], [[], 1]);

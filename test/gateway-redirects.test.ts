@@ -188,7 +188,12 @@ test("a call that was killed between two sends is recovered from its claim alone
   );
   assert.ok(refusal instanceof Denied && refusal.code === "outcome_unsettled", String(refusal));
   assert.equal((refusal.extra["open"] as { readonly state: string }).state, "create_unknown");
-  const operation = bench.gateway.operations.get(String(refusal.extra["operation_id"]) as OperationId);
+  assert.deepEqual(
+    bench.eventsOf("operation_transition").map(({ to }) => to),
+    ["create_pending", "create_unknown"],
+  );
+  const [operation = assert.fail()] = bench.gateway.operations.list();
+  assert.equal(operation.id, refusal.extra["operation_id"]);
   assert.deepEqual([operation.state, operation.action], ["create_unknown", PLAIN]);
   assert.deepEqual(sent(), ["POST /v1/roles/7"]);
 });

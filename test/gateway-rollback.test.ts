@@ -351,7 +351,7 @@ test("what is read where a redirect led is no receipt: no promotion is kept by i
   });
   let moved = false;
   provider.answer(({ method }, response) => {
-    if (method === "POST" && moved) return response.writeHead(303, { location: "/v1/elsewhere" }).end();
+    if (method === "POST" && moved) return void response.writeHead(303, { location: "/v1/elsewhere" }).end();
     answerJson(response, method === "POST" ? 201 : 200, receipt(method === "POST" ? 7 : 8));
   });
   assert.equal((await promote("sha256:r1")).outcome, "success");

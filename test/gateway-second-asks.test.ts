@@ -4,7 +4,8 @@ import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
-import type { Operation } from "../src/gateway/operation/operations.ts";
+import type { JobErrand } from "../src/conventions/operation/errand.ts";
+import { learn, type Operation } from "../src/gateway/operation/operations.ts";
 import type { OperationId } from "../src/kernel/ids.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
@@ -80,11 +81,8 @@ async function ended(how: "failed" | "succeeded"): Promise<void> {
 }
 
 /** An agent's wish, which waits for a person. */
-async function asked(
-  what: "startCancel" | "startResume",
-  { id }: Operation,
-): Promise<{ readonly done: Promise<unknown> }> {
-  const { done } = bench.gateway[what](caller, id, "please");
+async function asked(what: JobErrand, { id }: Operation): Promise<{ readonly done: Promise<unknown> }> {
+  const { done } = bench.gateway.startErrand(caller, id, what, "please");
   done.catch(() => undefined);
   await bench.waiting();
   return { done };
@@ -96,18 +94,32 @@ const wishes = (): number =>
 
 test("a job that ended while a person thought about cancelling it is not cancelled", async () => {
   const operation = await create();
-  const cancel = await asked("startCancel", operation);
+  const cancel = await asked("cancel", operation);
   await ended("succeeded");
   await bench.approve();
   await assert.rejects(cancel.done, denies("operation_not_cancellable"));
   assert.deepEqual([wishes(), operation.cancel], [0, null]);
 });
 
+test("nobody else may look at a job while the wish to cancel it is on its way", async () => {
+  const operation = await create();
+  learn(operation, { kind: "look_again", at: null });
+  const leftMs = () => (operation.lease?.expires_boot_ms ?? 0) - bench.time.clock.bootMs();
+  await bench.time.advance(leftMs() + 1);
+  let held = false;
+  wish = (response) => {
+    held = leftMs() > 0;
+    answerJson(response, 202, {});
+  };
+  await bench.gateway.operations.cancel(operation.id, "ada", "not needed");
+  assert.deepEqual([operation.state, held], ["cancelling", true]);
+});
+
 test("a job whose definition has no way to cancel is cancelled by nobody", async () => {
   await bench.close();
   await startGateway(undefined, (pack) => pack.replace("      cancel: report.cancel\n", ""));
   const { id } = await create();
-  await assert.rejects(bench.gateway.startCancel(caller, id, "x").done, denies("operation_not_cancellable"));
+  await assert.rejects(bench.gateway.startErrand(caller, id, "cancel", "x").done, denies("operation_not_cancellable"));
   await assert.rejects(bench.gateway.operations.cancel(id, "ada", "x"), denies("operation_not_cancellable"));
   assert.equal(wishes(), 0);
 });
@@ -115,12 +127,12 @@ test("a job whose definition has no way to cancel is cancelled by nobody", async
 test("while work is being resumed nobody else is asked whether to, and no earlier yes resumes it beside that", async () => {
   const operation = await create();
   await ended("failed");
-  const earlier = await asked("startResume", operation);
+  const earlier = await asked("resume", operation);
   const gate = Promise.withResolvers<void>();
   wish = (response) => gate.promise.then(() => answerJson(response, 202, { job_id: "job-1", state: "queued" }));
   const byHand = resumeByHand(operation);
   await untilDone(bench.time, 0, () => wishes() === 1);
-  const again = bench.gateway.startResume(caller, operation.id, "once more");
+  const again = bench.gateway.startErrand(caller, operation.id, "resume", "once more");
   await assert.rejects(again.done, denies("operation_not_resumable"));
   await bench.approve();
   await assert.rejects(earlier.done, denies("operation_not_resumable"));
@@ -132,7 +144,7 @@ test("while work is being resumed nobody else is asked whether to, and no earlie
 test("work that was resumed while a person thought about resuming it is not resumed again", async () => {
   const operation = await create();
   await ended("failed");
-  const resume = await asked("startResume", operation);
+  const resume = await asked("resume", operation);
   state = "running";
   await resumeByHand(operation);
   await bench.approve();
@@ -143,7 +155,7 @@ test("work that was resumed while a person thought about resuming it is not resu
 test("a resume that is tried again when the work has ended takes nothing of its result away", async () => {
   const operation = await create();
   await ended("failed");
-  const { done } = await asked("startResume", operation);
+  const { done } = await asked("resume", operation);
   wish = (response) => {
     state = "succeeded";
     if (wishes() === 1) response.writeHead(503, { "retry-after": "30" }).end();

@@ -354,6 +354,18 @@ export const explained: readonly Explained[] = [
     why: "a step has to name a method, and whichever it is changes nothing",
   },
   {
+    file: "src/gateway/operation/recover-claims.ts",
+    code: "if (found === null) return holder;",
+    says: "found === null → false",
+    why: "a claim is of an effect, and one whose operation is known is not looked for; the compiler wants the case",
+  },
+  {
+    file: "src/gateway/operation/recover-claims.ts",
+    code: "if (under_way || operation_id === null) return false;",
+    says: "|| → &&",
+    why: "what was on its way for an operation that has ended stands in nobody's way, forgotten or not",
+  },
+  {
     file: "src/gateway/operation/reconcile.ts",
     code: '? { kind: "unclear", why: "reason" in verdict ? verdict.reason : "no_answer" }',
     says: '"reason" in verdict → true',
