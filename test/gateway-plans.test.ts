@@ -203,6 +203,36 @@ test("a preview that takes time is followed to where it will be, until it is a p
   await assert.rejects(slowly(preview()), denies("preview_invalid"), "accepted is no plan");
 });
 
+test("a preview that never becomes a plan is looked for so many times, and not once more", async () => {
+  run = await openApproved(caller, { attempts: 4 * defaults.previewChecks });
+  provider.answer((_request, response) => {
+    response.writeHead(202, { location: "/v1/plans/p-1", "retry-after": "1" }).end();
+  });
+  const planning = preview();
+  let done = false;
+  planning.catch(() => undefined).finally(() => (done = true));
+  await untilDone(bench.time, 1_000, () => done);
+  await assert.rejects(planning, (error) => {
+    assert.ok(error instanceof Denied && error.code === "preview_invalid", String(error));
+    assert.equal(error.extra["provider_status"], 202);
+    return true;
+  });
+  assert.equal(provider.received.filter(({ method }) => method === "GET").length, defaults.previewChecks);
+});
+
+test("what two actions would carry out is planned by the name of one of them", async () => {
+  await bench.close();
+  const pack = consequentialPack(provider.origin);
+  const [, apply = ""] = /( {2}membership\.apply:\n[^]*?)(?= {2}membership\.get)/.exec(pack) ?? [];
+  bench = await startBench(pack.replace(apply, `${apply}${apply.replace("membership.apply", "membership.force")}`));
+  bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
+  run = await openApproved();
+  answerWell();
+  const byPreview = bench.gateway.startPlan(caller, run.id, { action: "acme.membership.plan", input: INPUT });
+  await assert.rejects(byPreview.done, denies("plan_required"));
+  assert.equal((await preview())["action"], "acme.membership.apply");
+});
+
 test("a preview that the provider refuses is an error with its answer, and leaves no plan", async () => {
   provider.answer((_request, response) => answerJson(response, 403, { code: "insufficient_scope" }));
   const result = await bench.gateway.startPlan(caller, run.id, { action: "acme.membership.plan", input: INPUT }).done;

@@ -80,6 +80,7 @@ async function startGateway(time?: ManualTime): Promise<void> {
     credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
     wrapAudit: (sink) => ({
       head: () => sink.head(),
+      hasRoom: () => sink.hasRoom(),
       async append(events) {
         const begins = events.some((event) => event.event_type === "operation_transition" && event.to === BEGUN);
         if (crowded && begins) throw new Denied("log_backlogged", "full");

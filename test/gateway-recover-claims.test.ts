@@ -26,7 +26,7 @@ let run: Run;
 /** Every step of this life. */
 let steps: Step[];
 
-const ACTIONS = ["acme.thing.post", "acme.report.create", "acme.report.resume"];
+const ACTIONS = ["acme.thing.post", "acme.thing.change", "acme.report.create", "acme.report.resume"];
 const POST = { action: "acme.thing.post", input: { name: "x" } };
 const REPORT = { action: "acme.report.create", input: { account: "a1" } };
 
@@ -173,6 +173,22 @@ test("a resume that was on its way is observed by the pack that sent it alone", 
   await untilDone(time, 0, () => provider.received.length > before);
   await startAgain((pack) => pack.replace("cap_s: 16", "cap_s: 17"));
   assert.deepEqual([bench.gateway.operations.list(), bench.rows("operations", "failed").length], [[], 1]);
+});
+
+test("a read that was on its way tells nothing after a start: what it would find out is as unknown as before", async () => {
+  const id = await lose({ action: "acme.thing.change", input: { id: "7", name: "x" } });
+  provider.answer(() => undefined);
+  bench.gateway.operations.reconcile(id, "ada").catch(() => undefined);
+  await untilDone(time, 0, () => provider.received.at(-1)?.method === "GET");
+  assert.equal(bench.rows("operations", "reconciliation").length, 1);
+  const told = await startAgain();
+  const operation = onlyOne();
+  assert.deepEqual([operation.state, operation.problem], ["create_unknown", null]);
+  assert.equal(bench.rows("operations", "create_unknown").length, 1);
+  assert.deepEqual(
+    told.flatMap((event) => (event.event_type === "operation_transition" ? [[event.from, event.to]] : [])),
+    [["reconciliation", "create_unknown"]],
+  );
 });
 
 function withStore(work: (database: DatabaseSync) => void): void {
