@@ -183,7 +183,7 @@ test("a read that was on its way tells nothing after a start: what it would find
   assert.equal(bench.rows("operations", "reconciliation").length, 1);
   const told = await startAgain();
   const operation = onlyOne();
-  assert.deepEqual([operation.state, operation.problem], ["create_unknown", null]);
+  assert.deepEqual([operation.state, operation.problem, operation.custodian], ["create_unknown", null, true]);
   assert.equal(bench.rows("operations", "create_unknown").length, 1);
   assert.deepEqual(
     told.flatMap((event) => (event.event_type === "operation_transition" ? [[event.from, event.to]] : [])),

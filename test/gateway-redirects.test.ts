@@ -9,7 +9,6 @@ import type { Approval } from "../src/gateway/approval/question.ts";
 import type { Run } from "../src/gateway/run/run.ts";
 import { isoTime } from "../src/kernel/clock.ts";
 import { Denied } from "../src/kernel/failure.ts";
-import type { OperationId } from "../src/kernel/ids.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { type ManualTime, untilDone } from "./support/clock.ts";
 import { type Bench, operatorKeys, startBench } from "./support/gateway.ts";
