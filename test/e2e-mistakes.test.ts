@@ -30,6 +30,7 @@ describe("what a person mistypes", asUser, () => {
       ["passkey_unknown", ["passkey", "remove", "nobody"]],
       ["not_found", ["grant", "remove", "nothing"]],
       ["not_found", ["caller", "remove", "nobody"]],
+      ["not_found", ["webhook", "remove", "nothing"]],
       ["pack_unknown", ["pack", "remove", "nothing"]],
       // Here nobody could be asked: what is right goes that far.
       ["terminal_needed", [...add, "acme", ...bearer, "https://api.acme.example"]],

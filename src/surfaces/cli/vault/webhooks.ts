@@ -11,6 +11,7 @@ import { webhookPage } from "../../../vault/policy/webhook-entries.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "./session.ts";
+import { type SignChange, signerIn, trialOf } from "./sign-change.ts";
 
 export interface WebhookAddOptions extends VaultOptions {
   readonly url: string;
@@ -80,16 +81,21 @@ export function runWebhookList(options: VaultOptions, io: CliIo, ports: VaultCli
 }
 
 export function runWebhookRemove(name: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
-  return answering(io, () =>
-    withOperator(options, io, ports, async (session) => {
-      await applyPolicyChange(session, ports, { what: "webhook_removed", subject: name }, (policy) => {
-        const webhooks = policy.webhooks.filter((one) => one.name !== name);
-        if (webhooks.length === policy.webhooks.length)
-          throw new Denied("not_found", `There is no webhook ${showIdentifier(name)}. See: gw webhook list`);
-        return { ...policy, webhooks };
-      });
+  return answering(io, async () => {
+    await removeWebhook(name, trialOf(options, ports));
+    return withOperator(options, io, ports, async (session) => {
+      await removeWebhook(name, signerIn(session, ports));
       say(io, options.json, { webhook: name, removed: true }, `${name} is told nothing more.`);
       return exits.done;
-    }),
-  );
+    });
+  });
+}
+
+async function removeWebhook(name: string, sign: SignChange): Promise<void> {
+  await sign({ what: "webhook_removed", subject: name }, (policy) => {
+    const webhooks = policy.webhooks.filter((one) => one.name !== name);
+    if (webhooks.length === policy.webhooks.length)
+      throw new Denied("not_found", `There is no webhook ${showIdentifier(name)}. See: gw webhook list`);
+    return { ...policy, webhooks };
+  });
 }
