@@ -102,7 +102,9 @@ async function findPair(
   if (pair === null) {
     const several = previewedBy(found, actions).map(({ action }) => showIdentifier(action));
     const what =
-      several.length > 0 ? `previews several: name one of ${several.join(", ")}` : `has no preview: gw call ${name}`;
+      several.length > 0
+        ? `previews several. Name one of ${several.join(", ")}.`
+        : `has no preview. Ask for it with: gw call ${name}`;
     throw new Denied("plan_required", `${showIdentifier(name)} ${what}`);
   }
   return { preview: pair.preview.action, executes: pair.executes.action };
