@@ -1,5 +1,6 @@
 import { fstatSync, writeSync } from "node:fs";
 import { Writable } from "node:stream";
+import { isMainThread } from "node:worker_threads";
 
 /**
  * Loaded before a test file: what it tells its runner is written before it goes on. A process that ends itself, as one of tests does when
@@ -22,7 +23,8 @@ function writeWhole(bytes: Uint8Array): void {
 }
 
 const kind = fstatSync(OUT);
-if (kind.isFIFO() || kind.isSocket()) {
+// A thread tells the main one, by a stream of its own kind.
+if (isMainThread && (kind.isFIFO() || kind.isSocket())) {
   const value = new Writable({
     decodeStrings: true,
     write(bytes: Buffer, _encoding, done) {
