@@ -7,7 +7,7 @@ import type { CallbackNeeds } from "./needs.ts";
 import { createCallbackRecorder } from "./recorder.ts";
 
 /** A recorder with so many bytes a day for each who pays, and what it wrote. */
-function stand(bytesPerDay: number) {
+function stand(bytesPerDay: number, hasRoom = true) {
   const clock = { wallMs: () => 1_790_000_000_000, bootMs: () => 0, bootId: () => "boot" };
   const written: NewEvent[] = [];
   const kept: string[] = [];
@@ -16,6 +16,7 @@ function stand(bytesPerDay: number) {
     ports: { clock, sleep: { sleep: () => new Promise(() => undefined) } },
     volume: createVolume({ bytesPerDay, remembered: 10 }, clock, () => undefined),
     ledger: {
+      hasRoom: () => hasRoom,
       note: take,
       record(_step: string, events: readonly NewEvent[], rows: readonly StateRow[]) {
         kept.push(...rows.map(({ id }) => id));
@@ -51,4 +52,12 @@ test("what a pack sends is paid from its own volume, and its rows are kept all t
   assert.deepEqual(kept, ["event 1"]);
   await recorder.received({ ...told, pack: "other" }, []);
   assert.equal(written.at(-1)?.event_type, "callback_received");
+});
+
+test("while the log is full what comes is counted, whoever sends it, and its rows are kept", async () => {
+  const { recorder, written, kept } = stand(1_048_576, false);
+  assert.equal(await recorder.refused(strange), "counted");
+  await recorder.received(told, []);
+  await recorder.received(told, [{ table: "notes", id: "event 1", runId: "", state: "callback", body: {} }]);
+  assert.deepEqual([written, kept], [[], ["event 1"]]);
 });
