@@ -2,7 +2,7 @@ import type { NewEvent } from "../../audit/event.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { type Denied, placeDenied } from "../../kernel/failure.ts";
 import type { LiveCaller } from "../ports.ts";
-import { createFloodGate, type FloodLimits } from "./flood-gate.ts";
+import { createFloodGate, type FloodPorts } from "./flood-gate.ts";
 import type { RecordNeeds } from "./needs.ts";
 import { nameCaller } from "./record.ts";
 import { bytesOf, payerOf } from "./written.ts";
@@ -25,31 +25,38 @@ export interface DenialRecorder {
   record(denied: Denied, context: DenialContext): Promise<void>;
 }
 
-/** How many refusals of a user are told one by one, and under whose name those of too many users are counted. */
-export const denialLimits: FloodLimits<DeniedCaller> = {
-  burst: defaults.denialsBurst,
-  perSecond: defaults.denialsPerSecond,
-  others: ({ code }) => ({ code, caller: "others" }),
-};
-
-interface DeniedCaller {
-  readonly code: Denied["code"];
-  readonly caller: string;
-}
-
-export function createDenialRecorder(core: RecordNeeds): DenialRecorder {
-  const gate = createFloodGate<DeniedCaller>(
-    { ...core.ports, volume: core.volume, hasRoom: core.ledger.hasRoom },
-    denialLimits,
-    async (counted) =>
-      core.ledger.record(
+/** Whether a refusal of this user is told by itself; otherwise it is counted, past too many users under the name of all others. */
+export function createDenialGate({
+  ports,
+  volume,
+  ledger,
+  envelope,
+}: DenialNeeds): (code: Denied["code"], uid: number) => boolean {
+  const gate = createFloodGate<{ readonly code: Denied["code"]; readonly caller: string }>(
+    { ...ports, volume, hasRoom: ledger.hasRoom },
+    {
+      burst: defaults.denialsBurst,
+      perSecond: defaults.denialsPerSecond,
+      others: ({ code }) => ({ code, caller: "others" }),
+    },
+    (counted) =>
+      ledger.record(
         "denials.counted",
         counted.map(({ what: { code, caller }, count, firstAt, lastAt }) => ({
-          ...core.envelope("denials_counted"),
+          ...envelope("denials_counted"),
           ...{ code, caller, count, first_at: firstAt, last_at: lastAt },
         })),
       ),
   );
+  return (code, uid) => gate.pass(payerOf(uid), `${uid} ${code}`, { code, caller: payerOf(uid) }, payerOf(uid));
+}
+
+interface DenialNeeds extends Pick<RecordNeeds, "volume" | "ledger" | "envelope"> {
+  readonly ports: Omit<FloodPorts, "volume" | "hasRoom">;
+}
+
+export function createDenialRecorder(core: RecordNeeds): DenialRecorder {
+  const isTold = createDenialGate(core);
 
   return {
     async record(denied, { caller, runId, callId, action, before }) {
@@ -59,8 +66,7 @@ export function createDenialRecorder(core: RecordNeeds): DenialRecorder {
         ...(callId === null ? {} : { callId }),
         action,
       });
-      const payer = payerOf(caller.uid);
-      if (!gate.pass(payer, `${caller.uid} ${code}`, { code, caller: payer }, payer)) {
+      if (!isTold(code, caller.uid)) {
         placeDenied(denied, { recordedAs: "counted" });
         return;
       }
@@ -77,7 +83,7 @@ export function createDenialRecorder(core: RecordNeeds): DenialRecorder {
         reason: denied.message,
       };
       const events = [...(before?.() ?? []), event];
-      core.volume.charge(payer, bytesOf(events));
+      core.volume.charge(payerOf(caller.uid), bytesOf(events));
       // A denial stands even when it can no longer be written: nothing is sent either way.
       await core.ledger.record("call.denied", events).catch(() => undefined);
     },

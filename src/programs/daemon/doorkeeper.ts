@@ -1,6 +1,6 @@
 import type { Gateway } from "../../gateway/gateway.ts";
-import { denialLimits } from "../../gateway/record/denials.ts";
-import { createFloodGate, type FloodPorts } from "../../gateway/record/flood-gate.ts";
+import { createDenialGate } from "../../gateway/record/denials.ts";
+import type { FloodPorts } from "../../gateway/record/flood-gate.ts";
 import type { Envelope } from "../../gateway/record/record.ts";
 import { bytesOf, payerOf } from "../../gateway/record/written.ts";
 import { defaults } from "../../kernel/defaults.ts";
@@ -18,21 +18,12 @@ export function createDoorkeeper(
   envelope: Envelope,
   ports: Omit<FloodPorts, "volume" | "hasRoom">,
 ): (denied: Denied, uid: number) => void {
-  const gate = createFloodGate({ ...ports, volume, hasRoom: ledger.hasRoom }, denialLimits, (counted) =>
-    ledger.record(
-      "denials.counted",
-      counted.map(({ what: { code, caller }, count, firstAt, lastAt }) => ({
-        ...envelope("denials_counted"),
-        ...{ code, caller, count, first_at: firstAt, last_at: lastAt },
-      })),
-    ),
-  );
+  const isTold = createDenialGate({ ports, volume, ledger, envelope });
   return (denied, uid) => {
     const { code } = denied;
-    const payer = payerOf(uid);
-    if (!gate.pass(payer, `${uid} ${code}`, { code, caller: payer }, payer)) return;
+    if (!isTold(code, uid)) return;
     const event = { ...envelope("caller_refused"), code, detail: denied.message };
-    volume.charge(payer, bytesOf([event]));
+    volume.charge(payerOf(uid), bytesOf([event]));
     void ledger.note([event]).catch(() => undefined);
   };
 }
