@@ -1,6 +1,6 @@
 /**
  * What the provider can be asked about work that it has: by the agent that began it, as a call like any other, or by an operator. Every
- * surface has each of them, and says this of it; what it did is read afterwards.
+ * surface has each of them; what it did is read afterwards.
  */
 export const jobErrands = {
   cancel: "ask the provider to stop it; the provider decides how it ends",
@@ -19,8 +19,8 @@ export function isJobErrand(errand: string): errand is JobErrand {
   return Object.hasOwn(jobErrands, errand);
 }
 
-/** As the first words of a sentence. */
-export function sayErrand(errand: JobErrand): string {
+/** For the description of a route. */
+export function errandSummary(errand: JobErrand): string {
   const words = jobErrands[errand];
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
 }

@@ -1,4 +1,4 @@
-import { jobErrandNames, sayErrand } from "../../conventions/operation/errand.ts";
+import { errandSummary, jobErrandNames } from "../../conventions/operation/errand.ts";
 import { isSettled } from "../../conventions/operation/state.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { operationRecord } from "../../gateway/operation/operation.ts";
@@ -45,7 +45,7 @@ export function operationRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
           body: { kind: "json", schema: reasonSchema },
           recorded: ["/params/operation_id", "/body/reason"],
         },
-        { summary: sayErrand(errand), answers: callAnswers },
+        { summary: errandSummary(errand), answers: callAnswers },
         async ({ params, body }, context) => {
           const { caller, traceparent } = context;
           const id = readId("op", params.operation_id);

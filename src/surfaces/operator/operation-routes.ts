@@ -1,6 +1,6 @@
 import type { JsonSchema } from "../../../packages/request/src/schema.ts";
 import type { SettlementStatement } from "../../conventions/approval/decision.ts";
-import { jobErrandNames, operationErrands, sayErrand } from "../../conventions/operation/errand.ts";
+import { errandSummary, jobErrandNames, operationErrands } from "../../conventions/operation/errand.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { readId } from "../../kernel/ids.ts";
 import { operationParams, reasonSchema } from "../plane/operation-schemas.ts";
@@ -60,7 +60,7 @@ export function operationRoutes(
           body: { kind: "json", schema: reasonSchema },
         },
         {
-          summary: sayErrand(errand),
+          summary: errandSummary(errand),
           answers: { 200: { description: "The operation after the request", schema: operationAnswer } },
         },
         async ({ params, body }, context) => {
