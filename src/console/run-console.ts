@@ -68,7 +68,7 @@ async function serve(
     const minutes = defaults.consoleTokenMs / 60_000;
     const sayAnother = (what: string): void =>
       io.out(`${what} For another one, once, within ${minutes} minutes:\n  ${link()}`);
-    const onNoneLeft = (): void => sayAnother("A link that is too old was opened.");
+    const onNoneLeft = (): void => sayAnother("A link was opened that is used or too old.");
     const guard = createGuard({ clock, random, remote, isEnrolled, onNoneLeft });
     const login = remote
       ? createLogin({ clock, random, origin: place.origin, passkeys: () => api.turn.seen(api.ownHere) })
