@@ -100,6 +100,8 @@ describe("the console while agents work", able, () => {
     await says(desk, /asked what became of it/);
     assert.ok((script.jobs[0]?.reads ?? 0) > reads, "the provider was read");
     await tile("acme.report.create").locator(".timeline li").first().waitFor();
+    // What that look brought moves the buttons down: a click that began before would end beside them.
+    await job.locator("progress").waitFor();
     await job.getByRole("button", { name: "Cancel" }).click();
     await desk.page.getByLabel(/Why/).fill("too dear");
     await desk.page.getByRole("dialog").getByRole("button", { name: "Cancel it" }).click();
