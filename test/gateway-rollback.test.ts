@@ -238,6 +238,24 @@ test("a 409 stale_rollback stops: observed values attached, no fallback, no seco
   assert.equal(rollbacksSent().length, 1, "it is not even sent again");
 });
 
+test("a target that is stale once an earlier try may have undone it is unknown, and nothing says that nothing changed", async () => {
+  await promote("sha256:r1");
+  let tries = 0;
+  provider.answer((request, response) => {
+    if (++tries === 1) return answerJson(response, 503, {});
+    answerJson(response, 409, {
+      error: "stale_rollback",
+      origin_deployment_id: bodyOf(request)["origin_deployment_id"],
+    });
+  });
+  const { done } = rollBack("dep-5");
+  await untilDone(bench.time, 500, () => bench.rows("operations", "create_unknown").length === 1);
+  const { outcome, response, operation_id } = await done;
+  assert.deepEqual([outcome, response?.status, tries], ["unknown", 409, 2]);
+  assert.notEqual(operation_id, null);
+  assert.equal(bench.rows("deployments", "stale").length, 1, "whoever moved it, it is not what it was");
+});
+
 test("a rollback that the gateway itself knows to be stale says what the target is now, read for this answer, or that it was not", async () => {
   await bench.close();
   const release = "      release: { in: body, type: string, maxLength: 128 }\n";

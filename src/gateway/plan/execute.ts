@@ -33,16 +33,17 @@ export async function executeThrough(
   requireExecutable(core, plan, sending.session.caller, definition, expectedRevision);
   plan.state = "executed";
   const links = { run_id: sending.run.id, call_id: sending.callId, session_id: sending.session.id, plan_id: plan.id };
-  let intended = false;
+  let sent = false;
   try {
     const followed = await follow(core, {
       ...sending,
       errand: sending.errand === "promote" ? "promote" : "execute",
       // What was meant is in the plan: whoever has to find out after a crash reads it by that.
       outbound: { ...sending.outbound, input: plan.input },
-      beside: () => {
-        intended = true;
-        return { events: [], rows: [planRow(plan)] };
+      beside: () => ({ events: [], rows: [planRow(plan)] }),
+      after: (attempted) => {
+        sent = true;
+        return sending.after?.(attempted) ?? { events: [], rows: [] };
       },
     });
     const stale = staleAnswer(followed, sending.outbound.channel);
@@ -65,17 +66,17 @@ export async function executeThrough(
     }
     return followed;
   } catch (error) {
-    // Refused before anything was written or sent: the plan is as unused as before.
-    if (!intended && error instanceof Denied) plan.state = "previewed";
+    // Refused before anything was sent: the plan is as unused as before.
+    if (!sent && error instanceof Denied) plan.state = "previewed";
     throw error;
   }
 }
 
-/** What the provider says has changed; null when it did not refuse the plan as stale. */
-function staleAnswer({ verdict }: Followed, channel: Send["kind"]): readonly string[] | null {
-  if (verdict.kind !== "error" || verdict.observation.kind !== "answered") return null;
-  const { status } = verdict.observation;
-  const answer = readJson(verdict.observation);
+/** What the provider says has changed; null when it did not refuse the plan as stale, or an earlier try may be what changed it. */
+function staleAnswer({ result, observation }: Followed, channel: Send["kind"]): readonly string[] | null {
+  if (result.outcome !== "error" || observation.kind !== "answered") return null;
+  const { status } = observation;
+  const answer = readJson(observation);
   const body = isJsonObject(answer) ? answer : {};
   const code = body["code"] ?? body["error"];
   switch (channel) {

@@ -117,15 +117,17 @@ export async function rollBackThrough(
 ): Promise<CallResult> {
   const after = ({ verdict, observation }: Attempted): Beside => {
     if (isReceipt(sending, verdict)) return { events: [], rows: [endDeployment(deployment, "rolled_back")] };
-    const stale =
-      observation.kind === "answered" && readStaleRollback(observation.status, readJson(observation)) !== null;
-    return { events: [], rows: stale ? [endDeployment(deployment, "stale")] : [] };
+    return { events: [], rows: staleIn(observation) === null ? [] : [endDeployment(deployment, "stale")] };
   };
   const followed = await follow(core, { ...sending, errand: "rollback", after });
-  const { observation } = followed;
-  const stale = observation.kind === "answered" ? readStaleRollback(observation.status, readJson(observation)) : null;
+  // After a try that nobody saw the end of, it may have been that one which changed the target.
+  const stale = followed.result.outcome === "error" ? staleIn(followed.observation) : null;
   if (stale !== null) throw new Denied("stale_rollback", sayStale(""), { extra: stale });
   return concludeEffect(core, sending, followed, sending.outbound.input);
+}
+
+function staleIn(observation: Attempted["observation"]): ReturnType<typeof readStaleRollback> {
+  return observation.kind === "answered" ? readStaleRollback(observation.status, readJson(observation)) : null;
 }
 
 /** An answer to this very request, and not to a read that a redirect made of it. */

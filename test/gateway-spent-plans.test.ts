@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, test } from "node:test";
+import type { CallResult } from "../src/conventions/outcome/result.ts";
+import type { Run } from "../src/gateway/run/run.ts";
+import { Denied } from "../src/kernel/failure.ts";
+import type { OperationId, PlanId } from "../src/kernel/ids.ts";
+import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
+import { untilDone } from "./support/clock.ts";
+import { answerJson, consequentialPack, previewBody } from "./support/consequential.ts";
+import { type Bench, denies, startBench } from "./support/gateway.ts";
+import { startProvider, type TestProvider } from "./support/provider.ts";
+
+/** Which plan is used up by an execution that did not go well, and which is not. */
+let provider: TestProvider;
+let bench: Bench;
+let caller: ScriptedCaller;
+let run: Run;
+/** Whether the log has no room for what would be sent. */
+let full: boolean;
+/** What the provider answers to executions, one after the other; the last one from then on. */
+let answers: (readonly [number, unknown])[];
+
+const INPUT = { project_id: "p1", subject_id: "u1", role: "editor", if_match: "r7" };
+const DONE = [200, { mode: "executed", plan_id: "pln-remote-1" }] as const;
+
+beforeEach(async () => {
+  provider = await startProvider();
+  full = false;
+  answers = [DONE];
+  provider.answer(({ method, url }, response) => {
+    if (url.endsWith("/plan")) return answerJson(response, 200, previewBody());
+    if (method === "GET") return answerJson(response, 200, { ...INPUT, revision: "r8" });
+    return answerJson(response, ...((answers.length > 1 ? answers.shift() : answers[0]) ?? DONE));
+  });
+  bench = await startBench(consequentialPack(provider.origin), {
+    credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
+    wrapAudit: (sink) => ({
+      head: () => sink.head(),
+      hasRoom: () => sink.hasRoom(),
+      async append(events) {
+        if (full && events.some(({ event_type }) => event_type === "attempt_begun"))
+          throw new Denied("log_backlogged", "full");
+        return sink.append(events);
+      },
+    }),
+  });
+  caller = scriptedCaller();
+  run = await bench.openApproved(caller, ["acme.membership.plan", "acme.membership.apply"]);
+});
+afterEach(async () => {
+  await bench.close();
+  await provider.close();
+});
+
+async function preview(): Promise<PlanId> {
+  const { plan } = await bench.gateway.startPlan(caller, run.id, { action: "acme.membership.apply", input: INPUT })
+    .done;
+  return plan?.["plan_id"] as PlanId;
+}
+
+/** Carried out once a person has agreed, however often that is tried. */
+async function execute(planId: PlanId): Promise<CallResult> {
+  const { done } = bench.gateway.startExecution(caller, planId, "r7");
+  let settled = false;
+  done.catch(() => undefined).finally(() => (settled = true));
+  await untilDone(bench.time, 0, () => settled || bench.gateway.desk.list().length > 0);
+  if (!settled) await bench.approve();
+  await untilDone(bench.time, 500, () => settled);
+  return done;
+}
+
+const sent = (): number => provider.received.filter(({ url }) => url === "/memberships").length;
+
+test("a plan whose execution the log had no room for is as unused as before", async () => {
+  const planId = await preview();
+  full = true;
+  await assert.rejects(execute(planId), denies("log_backlogged"));
+  assert.equal(sent(), 0);
+  full = false;
+  assert.equal((await execute(planId)).outcome, "success");
+  await assert.rejects(execute(planId), denies("plan_used"));
+});
+
+test("a plan that is stale once an earlier try may have carried it out is unknown, and found out about by what was planned", async () => {
+  answers = [
+    [503, {}],
+    [409, { code: "plan_stale", changed: ["projects/p1"] }],
+  ];
+  const planId = await preview();
+  const { outcome, response, operation_id } = await execute(planId);
+  assert.deepEqual([outcome, response?.status, sent()], ["unknown", 409, 2]);
+  assert.deepEqual(bench.gateway.operations.get(operation_id as OperationId).input, INPUT);
+  assert.deepEqual(bench.eventsOf("plan_rejected"), []);
+  await untilDone(bench.time, 500, () => bench.rows("operations", "succeeded").length === 1);
+  await assert.rejects(execute(planId), denies("plan_used"));
+});
