@@ -118,13 +118,13 @@ function readAnswer(
   return makePlan(core, sending.run, sending.session.caller, sending.outbound, executes, reading.preview);
 }
 
-/** A receiver says with exit status 0 what a provider says with 200. */
+/** A receiver has one way to say that its operation ended well, and a provider says with 200 what that means. */
 function httpStatusOf({ kind }: Send, status: number): number {
   switch (kind) {
     case "http":
       return status;
     case "ssh":
-      return status === 0 ? 200 : status;
+      return 200;
   }
 }
 
