@@ -6,6 +6,7 @@ import type { Secret } from "../../kernel/secret.ts";
 import { type OpenOperator, unlockOperator } from "../operator.ts";
 import { filePage, parsePage, shapeOf } from "../shape.ts";
 import type { Vault } from "../vault.ts";
+import { isAlive } from "./alive.ts";
 import { replaceFile } from "./atomic-write.ts";
 import { withLock } from "./lock.ts";
 import { readPrivateFile } from "./private-file.ts";
@@ -90,16 +91,6 @@ function countDead({ failed, lastAt, open }: Tries, now: string): Tries {
   const alive = open.filter(isAlive).slice(1 - OPEN_AT_ONCE);
   const dead = open.length - alive.length;
   return { failed: failed + dead, lastAt: dead > 0 ? now : lastAt, open: alive };
-}
-
-/** Also where it is somebody else's. */
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM";
-  }
 }
 
 /** A file that is not ours counts as the slowest case: damage must not buy tries. */

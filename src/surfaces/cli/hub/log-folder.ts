@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { lstatSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
-import { isAlive } from "../../../vault/files/attempts.ts";
+import { isAlive } from "../../../vault/files/alive.ts";
 
 const NAME = /^gw-hub-(\d{1,10})-([0-9a-f]{16})-/;
 
