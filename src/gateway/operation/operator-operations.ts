@@ -4,6 +4,7 @@ import { isSettled } from "../../conventions/operation/state.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { OperationId } from "../../kernel/ids.ts";
+import { inTurn } from "../../kernel/in-turn.ts";
 import { type Authorization, authorizedByOperator } from "../approval/authorize.ts";
 import { requireUnlocked } from "../core.ts";
 import { cancelAsOperator } from "./cancel.ts";
@@ -35,6 +36,8 @@ export interface OperatorOperations {
 }
 
 export function operatorOperations(core: OperationNeeds, observer: Observer): OperatorOperations {
+  // Of a word that comes twice at once the second finds the first on record.
+  const takingTurns = inTurn();
   const operations: OperatorOperations = {
     list: () => core.operations.all(),
     get: (id) => core.operations.get(id),
@@ -73,7 +76,7 @@ export function operatorOperations(core: OperationNeeds, observer: Observer): Op
       const id = operation_id as OperationId;
       const operation = operations.get(id);
       requireHere(operation);
-      await takeErrand(core, operation, signed);
+      await takingTurns(() => takeErrand(core, operation, signed));
       return await operations[errand](id, operator, reason);
     },
     watch(listener) {
