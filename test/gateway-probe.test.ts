@@ -166,6 +166,22 @@ test("tokens are wiped when a probe ends, when the gateway locks, and when a pro
   for (const { token } of [ended, locked, unopened]) assert.throws(() => token.use((bytes) => bytes.length), /wiped/);
 });
 
+test("a probe that a lock or its time ended is told to have ended, with what it had sent", async () => {
+  const late = await open();
+  await bench.time.advance(1_800_001);
+  const locked = await open();
+  await bench.gateway.probes.send(locked, request("/things"));
+  await bench.gateway.lock("test", null);
+  const ends = bench.eventsOf("upgrade_probe_finished");
+  assert.deepEqual(
+    ends.map(({ run_id, requests, result_digest }) => [run_id, requests, result_digest]),
+    [
+      [late, 0, null],
+      [locked, 1, null],
+    ],
+  );
+});
+
 test("no more than a few probes stand open, and one whose time is over makes room", async () => {
   for (let count = 0; count < 4; count++) await open();
   await refused(open(), "approvals_full");

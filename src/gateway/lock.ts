@@ -45,13 +45,14 @@ export function createLock({ core, opened, memory, observer, volume }: Wired, pr
     if (opened.unlocked === null) return;
     core.tokens.clear();
     opened.unlocked = null;
-    probes.clear();
+    const probed = probes.clear();
     await observer.stop();
     const ending = { reason: "gateway_locked", endedBy: operator } as const;
     // All of it in one turn: whatever the log can take of it, nothing of before the lock is open behind it.
     const ended = [
       core.desk.withdraw("gateway_locked", () => true),
       ...[...core.book.openRuns()].map((run) => endRun(core, run, "gateway_locked", ending)),
+      ...(probed.length === 0 ? [] : [core.ledger.record("probe.closed", probed)]),
     ];
     try {
       await Promise.all(ended);

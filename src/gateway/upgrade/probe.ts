@@ -1,3 +1,4 @@
+import type { NewEvent } from "../../audit/event.ts";
 import { openBudget, type RunBudget } from "../../conventions/budget/budget.ts";
 import type { ProbeExchange, ProbeRequest, ProbeVersion } from "../../conventions/upgrade/probe/exchange.ts";
 import { isPrivateHost } from "../../conventions/url/origin.ts";
@@ -45,8 +46,8 @@ export interface Probes {
   send(runId: RunId | undefined, request: ProbeRequest): Promise<ProbeExchange>;
   /** With the digest of what the operator signed about it, where it came to that. */
   close(runId: RunId | undefined, resultDigest: string | null): Promise<void>;
-  /** Forgets every token. */
-  clear(): void;
+  /** Forgets every token, and gives what the log is to be told of the probes that end so. */
+  clear(): readonly NewEvent[];
 }
 
 interface Probe {
@@ -62,6 +63,12 @@ export function createProbes(core: UpgradeNeeds): Probes {
     probes.delete(purse.id);
     for (const { token } of opening.credentials) token.wipe();
   };
+  const finish = (probe: Probe, result_digest: string | null): NewEvent => {
+    forget(probe);
+    const { id: run_id, budget } = probe.purse;
+    const sent = { requests: budget.attemptsUsed, side_effects: budget.sideEffectAttempts };
+    return { ...core.envelope("upgrade_probe_finished"), run_id, ...sent, result_digest };
+  };
   const find = (runId: RunId | undefined): Probe => {
     const probe = runId === undefined ? undefined : probes.get(runId);
     if (probe === undefined) throw new Denied("not_found", "There is no such probe.");
@@ -71,9 +78,14 @@ export function createProbes(core: UpgradeNeeds): Probes {
   return {
     async open(opening) {
       try {
+        const nowMs = core.ports.clock.bootMs();
+        const over = [...probes.values()].filter(({ purse }) => purse.budget.deadlineBootMs <= nowMs);
+        if (over.length > 0)
+          await core.ledger.record(
+            "probe.closed",
+            over.map((probe) => finish(probe, null)),
+          );
         requireUnlocked(core);
-        for (const probe of [...probes.values()])
-          if (probe.purse.budget.deadlineBootMs <= core.ports.clock.bootMs()) forget(probe);
         if (probes.size >= defaults.upgradeProbesOpen)
           throw new Denied("approvals_full", "Other probes are still open. Let them end first.");
       } catch (error) {
@@ -118,16 +130,9 @@ export function createProbes(core: UpgradeNeeds): Probes {
     },
     send: async (runId, request) => sendProbe(core, find(runId), request),
     async close(runId, resultDigest) {
-      const probe = find(runId);
-      forget(probe);
-      const { id, budget } = probe.purse;
-      const sent = { requests: budget.attemptsUsed, side_effects: budget.sideEffectAttempts };
-      const result = { run_id: id, ...sent, result_digest: resultDigest };
-      await core.ledger.record("probe.closed", [{ ...core.envelope("upgrade_probe_finished"), ...result }]);
+      await core.ledger.record("probe.closed", [finish(find(runId), resultDigest)]);
     },
-    clear() {
-      for (const probe of [...probes.values()]) forget(probe);
-    },
+    clear: () => [...probes.values()].map((probe) => finish(probe, null)),
   };
 }
 
