@@ -46,6 +46,8 @@ export interface Ledger {
   requireRoom(): void;
   /** Whether something that would begin would be taken now: not while the log is full or has failed, or something waits for it. */
   hasRoom(): boolean;
+  /** Kept once all that waits for room now is told, or cannot be. */
+  lineEmptied(): Promise<unknown>;
   openStore(store: StateStore | null): void;
   /** One row as it stands; null while locked or where there is no such row. */
   find: StateStore["find"];
@@ -213,6 +215,7 @@ export function createLedger({ audit, sleep, worker, steps = unwatched, onStop }
     },
     requireRoom: line.requireEmpty,
     hasRoom: () => !stopped && line.hasRoom(),
+    lineEmptied: line.emptied,
   };
 }
 

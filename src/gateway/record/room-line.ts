@@ -18,6 +18,8 @@ export interface RoomLine {
   requireEmpty(): void;
   /** Whether something that would begin is taken now. */
   hasRoom(): boolean;
+  /** Kept once all that stands in line now is told, or cannot be. */
+  emptied(): Promise<unknown>;
 }
 
 export function createRoomLine(audit: Pick<AuditSink, "append" | "hasRoom">, sleep: Sleep): RoomLine {
@@ -56,6 +58,7 @@ export function createRoomLine(audit: Pick<AuditSink, "append" | "hasRoom">, sle
       if (waiting > 0) throw full();
     },
     hasRoom: () => waiting === 0 && audit.hasRoom(),
+    emptied: () => last,
   };
 }
 

@@ -1,10 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { readCut } from "../../audit/cut/cut.ts";
 import { proveServer } from "../../conventions/caller/server.ts";
-import type { HouseEvent } from "../../gateway/record/ledger.ts";
-import { bytesOf } from "../../gateway/record/written.ts";
 import { digestText } from "../../kernel/canonical-json.ts";
-import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { deniedByFiles } from "../../kernel/file-trouble.ts";
 import { inTurn } from "../../kernel/in-turn.ts";
@@ -20,7 +17,7 @@ import { attesting } from "./attest.ts";
 import { changesBetween } from "./changes.ts";
 import { checkHost } from "./check-host.ts";
 import { loadPacks } from "./packs.ts";
-import { OPERATOR_SOCKET } from "./plane-records.ts";
+import { createRefusals } from "./refusals.ts";
 import { statusOf } from "./status.ts";
 import type { StewardParts } from "./steward-parts.ts";
 import { auditRecipientsOf, operatorKeysOf, raisedBy, readTrust, type Trust, vaultHashOf } from "./trust.ts";
@@ -38,10 +35,10 @@ export interface DaemonSteward extends Steward {
 export function createSteward(parts: StewardParts): DaemonSteward {
   const { gateway, log, envelope, state, clock } = parts;
   const { note: record, noteHappened: recordHappened } = gateway.ledger;
+  const refused = createRefusals(parts);
 
   /** What opens or closes the compartment: of two operators who unlock at one moment the second finds it open, and no lock meets one half open. */
   const takingTurns = inTurn();
-  const recordedMs = new Map<string, number>();
   /** Outlives a lock: it opens nothing, and only this process has it. */
   let proofKey: KeyObject | null = null;
   let stopping = false;
@@ -80,9 +77,8 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     } catch (thrown) {
       await closeIfLocked();
       const error = deniedByFiles(thrown) ?? thrown;
-      if (error instanceof Denied && !gateway.ledger.stopped) {
-        await record([{ ...envelope("unlock_failed"), method, count: 1, reason: error.code }]);
-      }
+      if (error instanceof Denied)
+        await refused.tell({ ...envelope("unlock_failed"), method, count: 1, reason: error.code });
       throw error;
     }
   }
@@ -96,17 +92,6 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     await opened?.close();
   }
 
-  /** What anybody who reaches the socket can bring about is written once a second at most, and counts as theirs. */
-  async function recordSeldom(event: HouseEvent): Promise<void> {
-    const nowMs = clock.bootMs();
-    const sinceMs = nowMs - (recordedMs.get(event.event_type) ?? Number.NEGATIVE_INFINITY);
-    const room = !parts.space.low() && gateway.volume.tells(OPERATOR_SOCKET);
-    if (gateway.ledger.stopped || sinceMs < (room ? defaults.countedMs : defaults.countedSeldomMs)) return;
-    recordedMs.set(event.event_type, nowMs);
-    gateway.volume.charge(OPERATOR_SOCKET, bytesOf([event]));
-    await record([event]);
-  }
-
   /** The signed files as they are now; older ones than those in force, or unsound ones, change nothing. */
   async function readNewer(): Promise<Trust> {
     try {
@@ -114,7 +99,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       checkHighWater(state.high, next.vault, next.policy);
       return next;
     } catch (error) {
-      if (error instanceof Denied) await recordSeldom({ ...envelope("vault_refused"), code: error.code });
+      if (error instanceof Denied) await refused.tellSeldom({ ...envelope("vault_refused"), code: error.code });
       throw error;
     }
   }
@@ -181,13 +166,13 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       // Nor does a full log keep anybody from locking, denying or revoking.
       await recordHappened([{ ...envelope("operator_connected"), operator, operator_key_id: operatorKeyId }]);
     },
-    operatorRefused: (code, operator) => recordSeldom({ ...envelope("operator_refused"), code, operator }),
+    operatorRefused: (code, operator) => refused.tellSeldom({ ...envelope("operator_refused"), code, operator }),
     prove: (nonce) => (proofKey === null ? null : proveServer(proofKey, nonce, process.pid)),
     unlock: (serviceKey, login) => unlockBy(serviceKey, "passphrase", login),
     unlockByHub: (serviceKey, operator) => unlockBy(serviceKey, "hub", operator),
     async passphraseFailed(operator, failedAttempts) {
       const reason = `passphrase_wrong (${operator})`;
-      await recordSeldom({ ...envelope("unlock_failed"), method: "passphrase", count: failedAttempts, reason });
+      await refused.tellSeldom({ ...envelope("unlock_failed"), method: "passphrase", count: failedAttempts, reason });
     },
     async unlockHeadless(serviceKey) {
       if (state.trust.policy?.settings.headlessUnlock !== true) {
@@ -291,7 +276,9 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     async shutDown(reason) {
       stopping = true;
       await takingTurns(() => lock(reason, null)).catch(() => undefined);
-      await record([{ ...envelope("gateway_stopped"), reason }]).catch(() => undefined);
+      await recordHappened([{ ...envelope("gateway_stopped"), reason }]).catch(() => undefined);
+      // The last that is told: whatever stood in line before it is told too.
+      await gateway.ledger.lineEmptied();
       await log.close();
     },
   };
