@@ -57,7 +57,7 @@ function grantFor({ bench, caller }: Stage): Grant {
     conditions: [],
     includes: [],
     limits: { attempts: RUN_ATTEMPTS, sideEffects: 0, durationMs: 600_000, spendCents: 0 },
-    callsPerDay: 5,
+    callsPerDay: 1_000,
     createdAt: isoTime(wallMs - 1_000),
     until: isoTime(wallMs + 86_400_000),
     hours: null,
