@@ -7,6 +7,10 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, test } from "node:test";
 import { openStateStore } from "../src/adapters/store/sqlite/state.ts";
 import type { AuditEvent, EventOf } from "../src/audit/event.ts";
+import { foldActivity } from "../src/audit/journals/activity.ts";
+import { foldSessions } from "../src/audit/journals/sessions.ts";
+import type { LogItem } from "../src/audit/read/reader.ts";
+import { startCharts } from "../src/console/reading/charts.ts";
 import { ASKED, errandId } from "../src/gateway/operation/errand.ts";
 import type { StateRow } from "../src/gateway/ports.ts";
 import type { Step } from "../src/gateway/steps.ts";
@@ -24,6 +28,7 @@ let folder: string;
 let time: ManualTime;
 /** Every recovery that wrote something. */
 let steps: Step[];
+let storeFails: boolean;
 const stateKey = createSecretKey(randomBytes(32));
 const ACTIONS = ["acme.membership.plan", "acme.membership.apply", "acme.thing.post", "acme.deployment.promote"];
 const PROMOTED = {
@@ -47,10 +52,16 @@ afterEach(async () => {
 
 async function startGateway(): Promise<void> {
   steps = [];
+  storeFails = false;
   bench = await startBench(consequentialPack(provider.origin), {
     ...{ folder, time, stateKey },
     credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
     steps: { before: (step) => void steps.push(step), after: () => undefined },
+    wrapStore: (store) => ({
+      ...store,
+      commit: (rows, durability) =>
+        storeFails ? Promise.reject(new Error("disk I/O error")) : store.commit(rows, durability),
+    }),
   });
 }
 
@@ -195,6 +206,47 @@ test("a row that was edited is told of and never used", async () => {
   );
   assert.equal(ofType(told, "run_ended").length, 0);
   assert.equal(bench.rows("runs", "ended").length + bench.rows("plans", "rejected").length, 0);
+});
+
+/** What whoever reads the log sees of all calls: in Activity, in the one session, and in the charts. */
+function seen() {
+  const items = bench.events().map((event, frame): LogItem => {
+    return { kind: "record", segment: 1, frame, index: 0, journal: "activity", event };
+  });
+  const charts = startCharts();
+  for (const item of items) charts.add(item);
+  const counts = ({ succeeded, unknown }: Readonly<Record<"succeeded" | "unknown", number>>) => ({
+    succeeded,
+    unknown,
+  });
+  return {
+    activity: foldActivity(items).flatMap((entry) => (entry.kind === "call" ? [[entry.outcome, entry.gap]] : [])),
+    session: foldSessions(items).flatMap((entry) => (entry.kind === "session" ? [counts(entry.calls)] : [])),
+    charts: charts.tell().slots.map(counts),
+  };
+}
+
+test("what a start calls unknown, since it goes by the state, stays for whoever reads the log what that knew before", async () => {
+  const { start } = await openApproved();
+  provider.answer((_request, response) => {
+    storeFails = true;
+    answerJson(response, 200, {});
+  });
+  await start("acme.thing.post", { name: "x" });
+  assert.equal(bench.gateway.ledger.stopped, true);
+  const told = await startAgain();
+  assert.deepEqual([ofType(told, "outcome_unobserved").length, bench.gateway.operations.list().length], [1, 1]);
+  const once = [{ succeeded: 1, unknown: 0 }];
+  assert.deepEqual(seen(), { activity: [["succeeded", false]], session: once, charts: once });
+});
+
+test("a call whose answer was lost is one that is unknown, for whoever reads the log", async () => {
+  const { start } = await openApproved();
+  provider.answer((_request, response) => response.destroy());
+  await start("acme.thing.post", { name: "x" });
+  await startAgain();
+  const once = [{ succeeded: 0, unknown: 1 }];
+  assert.deepEqual(seen(), { activity: [["unknown", false]], session: once, charts: once });
 });
 
 test("what ended long ago is forgotten, and nothing before its time", async () => {

@@ -16,6 +16,8 @@ type End = Pick<OpenCall, "outcome" | "status" | "provider_request_id" | "reason
 type Intent = EventOf<"action.intent"> | EventOf<"intent_accepted">;
 
 const NOTHING: readonly ActivityEntry[] = [];
+/** More than can be under way when a gateway stops: a start tells of those again. */
+const ENDED_KEPT = 4_096;
 
 /** @internal A whole log at once, as tests read it. */
 export function foldActivity(items: Iterable<LogItem>): ActivityEntry[] {
@@ -32,6 +34,8 @@ export function startActivity(): ActivityFold {
   const otherNames = new Map<OpenCall, readonly string[]>();
   /** Calls that ended unknown: few, and a reconciliation wants their names. */
   const unknown = new Map<string, OpenCall>();
+  /** Attempts whose end is known, the newest. */
+  const ended = new Set<string>();
   const checkSequence = watchSequence("activity");
 
   function addRecord(event: AuditEvent, frame: number): readonly ActivityEntry[] {
@@ -180,14 +184,10 @@ export function startActivity(): ActivityFold {
 
   function settle(event: Linked & AuditEvent, frame: number, end: End): readonly ActivityEntry[] {
     const found = findOpen(event);
-    // The completion of an attempt that was already told to be unobserved says the same once more.
-    if (
-      found === undefined &&
-      end.outcome === "unknown" &&
-      unknown.has(event.attempt_id ?? event.parent_event_id ?? "")
-    ) {
-      return NOTHING;
-    }
+    const key = event.attempt_id ?? event.parent_event_id ?? "";
+    // The completion of an attempt that was already told to be unobserved says the same once more; and a start goes by the
+    // state alone, which may be behind the log.
+    if (found === undefined && end.outcome === "unknown" && (unknown.has(key) || ended.has(key))) return NOTHING;
     const entry: OpenCall = found ?? orphan(event, frame);
     entry.outcome = end.outcome;
     entry.status = end.status;
@@ -197,8 +197,19 @@ export function startActivity(): ActivityFold {
     entry.ended_at = event.occurred_at;
     entry.evidence.push(event.event_type);
     if (found !== undefined) forget(event, found);
-    if (entry.outcome === "unknown") unknown.set(entry.attempt_id ?? entry.intent_event_id ?? event.event_id, entry);
+    const name = entry.attempt_id ?? entry.intent_event_id ?? event.event_id;
+    if (entry.outcome === "unknown") unknown.set(name, entry);
+    else keepEnded(name);
     return [entry];
+  }
+
+  function keepEnded(name: string): void {
+    ended.add(name);
+    if (ended.size <= ENDED_KEPT) return;
+    for (const oldest of ended) {
+      ended.delete(oldest);
+      return;
+    }
   }
 
   function reconcile(

@@ -48,6 +48,8 @@ interface Run {
   readonly at: string;
   readonly frame: number;
   readonly calls: Mutable<CallCounts>;
+  /** Its attempts whose end was told. */
+  readonly told: Set<string>;
   readonly sessions: Map<string, Mutable<SessionEntry>>;
   hadSession: boolean;
   /** Line one of the card that was shown for the run; what a run that never got a session has. */
@@ -81,6 +83,7 @@ export function startSessions(): SessionsFold {
       at: event.occurred_at,
       frame,
       calls: { succeeded: 0, failed: 0, unknown: 0, denied: 0 },
+      told: new Set(),
       sessions: new Map(),
       hadSession: false,
       shown: null,
@@ -128,10 +131,10 @@ export function startSessions(): SessionsFold {
         return [...run.sessions.values()].map((session) => endSession(session, run, event.occurred_at, event.reason));
       }
       case "action_finished":
-        count(runs.get(runId), event.outcome);
+        countEnd(runs.get(runId), event, event.outcome);
         return NOTHING;
       case "outcome_unobserved":
-        count(runs.get(runId), "unknown");
+        countEnd(runs.get(runId), event, "unknown");
         return NOTHING;
       case "call_denied":
       case "budget_denied":
@@ -165,6 +168,18 @@ export function startSessions(): SessionsFold {
 
 function count(run: Run | undefined, what: keyof CallCounts): void {
   if (run !== undefined) run.calls[what]++;
+}
+
+/** What was not observed is told twice, and a start that goes by the state calls unknown what may have ended in the log. */
+function countEnd(
+  run: Run | undefined,
+  { attempt_id, event_id }: EventOf<"action_finished" | "outcome_unobserved">,
+  outcome: keyof CallCounts,
+): void {
+  const attempt = attempt_id ?? event_id;
+  if (outcome === "unknown" && run?.told.has(attempt) === true) return;
+  count(run, outcome);
+  run?.told.add(attempt);
 }
 
 function endSession(session: Mutable<SessionEntry>, run: Run, endedAt: string, reason: string): SessionEntry {

@@ -1,4 +1,4 @@
-import type { AuditEvent } from "../../audit/event.ts";
+import type { AuditEvent, EventOf } from "../../audit/event.ts";
 import type { LogItem } from "../../audit/read/reader.ts";
 
 /** A quarter of an hour: every time zone's days begin at one, so that a page can put its own days together. */
@@ -64,7 +64,8 @@ type Open<Record> = { -readonly [Name in keyof Record]: Record[Name] };
 export function startCharts(): ChartFold {
   const slots = new Map<number, Open<Slot>>();
   const asked = new Map<string, string>();
-  const unobserved = new Map<string, true>();
+  /** Attempts whose end was told. */
+  const told = new Map<string, true>();
   const waits: Wait[] = [];
   const denials = new Map<string, Open<Denial>>();
   const runs = new Map<string, Open<RunUse>>();
@@ -91,6 +92,15 @@ export function startCharts(): ChartFold {
     forgetOldest(denials, DENIALS_KEPT);
   }
 
+  /** What was not observed is told twice, and a start that goes by the state calls unknown what may have ended in the log. */
+  function end(event: EventOf<"action_finished" | "outcome_unobserved">, outcome: ChartOutcome): void {
+    const { attempt_id = event.event_id } = event;
+    if (outcome === "unknown" && told.has(attempt_id)) return;
+    slotOf(event.occurred_at)[outcome]++;
+    told.set(attempt_id, true);
+    forgetOldest(told, OPEN_KEPT);
+  }
+
   function decided(event: AuditEvent & { readonly approval_id: string }, ended: Wait["ended"]): void {
     const since = asked.get(event.approval_id);
     asked.delete(event.approval_id);
@@ -103,14 +113,10 @@ export function startCharts(): ChartFold {
   function take(event: AuditEvent): void {
     switch (event.event_type) {
       case "action_finished":
-        // Of an attempt that was told to be unobserved before it says the same once more.
-        if (event.outcome !== "unknown" || !unobserved.delete(event.attempt_id ?? ""))
-          slotOf(event.occurred_at)[event.outcome]++;
+        end(event, event.outcome);
         return;
       case "outcome_unobserved":
-        slotOf(event.occurred_at).unknown++;
-        unobserved.set(event.attempt_id ?? "", true);
-        forgetOldest(unobserved, OPEN_KEPT);
+        end(event, "unknown");
         return;
       case "reconciled_success":
       case "reconciled_failure":
