@@ -203,6 +203,33 @@ test("a preview that takes time is followed to where it will be, until it is a p
   await assert.rejects(slowly(preview()), denies("preview_invalid"), "accepted is no plan");
 });
 
+test("a preview that takes time asks for every look with a credential that asks on every use", async () => {
+  let looks = 0;
+  provider.answer((request, response) => {
+    if (request.method === "GET" && ++looks > 1) return answerJson(response, 200, previewBody());
+    response.writeHead(202, { location: "/v1/plans/p-1", "retry-after": "1" }).end();
+  });
+  bench.credentials.set("acme-token", { eachUse: true, disabled: false, origin: provider.origin });
+  const planning = preview();
+  const targets: (string | undefined)[] = [];
+  for (const sends of [1, 2, 3]) {
+    await untilDone(bench.time, 1_000, () => bench.gateway.desk.list().length > 0);
+    targets.push((await bench.waiting()).card?.call?.target.slice(provider.origin.length));
+    assert.equal(provider.received.length, sends - 1);
+    await bench.approve();
+  }
+  assert.deepEqual(targets, ["/v1/projects/p1/memberships/plan", "/v1/plans/p-1", "/v1/plans/p-1"]);
+  assert.equal((await planning).executable, true);
+
+  const again = preview();
+  await bench.approve();
+  looks = 0;
+  await untilDone(bench.time, 1_000, () => bench.gateway.desk.list().length > 0);
+  await bench.deny("not again");
+  await assert.rejects(again, denies("preview_invalid"));
+  assert.equal(looks, 0);
+});
+
 test("a preview that never becomes a plan is looked for so many times, and not once more", async () => {
   run = await openApproved(caller, { attempts: 4 * defaults.previewChecks });
   provider.answer((_request, response) => {
@@ -453,6 +480,25 @@ test("the confirming read is an attempt of its own, and without budget for it th
   const result = await execute(plan.plan_id);
   assert.deepEqual([result.outcome, result.confirmed], ["success", false]);
   assert.equal(run.budget.attemptsUsed, 2);
+});
+
+test("a credential that asks on every use confirms nothing that a person saw no card of", async () => {
+  let marks = false;
+  provider.answer(({ method }, response) => {
+    const eachUse = marks && method === "POST";
+    bench.credentials.set("acme-token", { eachUse, disabled: false, origin: provider.origin });
+    return answerJson(response, 200, { id: "7", name: "new" });
+  });
+  run = await bench.openApproved(caller, ["acme.thing.change"]);
+  const input = { id: "7", name: "new" };
+  const change = () => bench.gateway.startCall(caller, run.id, { action: "acme.thing.change", input }).done;
+  assert.equal((await change()).confirmed, true);
+  marks = true;
+  assert.equal((await change()).confirmed, false);
+  assert.equal(provider.received.map(({ method }) => method).join(), "POST,GET,POST");
+  const asked = change();
+  await bench.approve();
+  assert.equal((await asked).confirmed, true);
 });
 
 test("hostile text in a preview cannot pass for a line of the card", async () => {

@@ -399,6 +399,27 @@ test("after a newer release through the gateway the older one is stale without b
   assert.equal((await rollBack("dep-6").done).outcome, "success");
 });
 
+test("a deployment that was replaced, or undone, while a person thought about undoing it is not undone", async () => {
+  await promote("sha256:r1");
+  const other = scriptedCaller();
+  const theirs = await openApproved(other);
+  const late = rollBack("dep-5", other, theirs);
+  await bench.waiting();
+  await promote("sha256:r2");
+  await bench.approve();
+  await assert.rejects(late.done, (error) => {
+    assert.ok(error instanceof Denied && error.code === "stale_rollback");
+    assert.deepEqual([error.extra["observed_target_generation"], error.extra["observed_release_id"]], [6, "sha256:r2"]);
+    return true;
+  });
+  const twice = rollBack("dep-6", other, theirs);
+  await bench.waiting();
+  assert.equal((await rollBack("dep-6").done).outcome, "success");
+  await bench.approve();
+  await assert.rejects(twice.done, denies("stale_rollback"));
+  assert.equal(rollbacksSent().length, 1);
+});
+
 test("what another gateway took over is not undone here", async () => {
   await promote("sha256:r1");
   await bench.gateway.fleet.release("web2", []);

@@ -42,7 +42,8 @@ export async function authorizeCall(
   caller: LiveCaller,
   run: Run,
   prepared: Prepared,
-  eachUse: boolean,
+  /** Asked anew after every wait: an operator may have marked or disabled it meanwhile. */
+  eachUse: () => boolean,
   found: CallTicket,
   call: Call,
   repeat: () => RepeatAsked | null,
@@ -52,7 +53,7 @@ export async function authorizeCall(
   const asks = standing ? repeat() : null;
   // Whether a run may begin is not to hang on a ticket for one of its calls: that one has a card of its own.
   if (found.kind !== "missing" && (standing ? asks === null : !isOpen(repeat))) {
-    const reasons = reasonsOf(prepared, eachUse, true, found);
+    const reasons = reasonsOf(prepared, eachUse(), true, found);
     // Most calls are asked about by nobody: the words are not put together for them.
     const asked = () => questionOf(core, prepared, reasons, found, call);
     const merged = mayOpen(run, caller)
@@ -74,7 +75,7 @@ export async function authorizeCall(
   // It may have come with the approval of the session.
   const ticket = found.kind === "missing" ? findTicket(core, run, prepared.outbound, plannedOf(prepared)) : found;
   const held = again === null ? prepared : withRepeat(prepared, again);
-  const reasons = reasonsOf(held, eachUse, session.approvalId !== null, ticket);
+  const reasons = reasonsOf(held, eachUse(), session.approvalId !== null, ticket);
   // A second one although the first is open is a person's decision, whatever was granted before.
   const grant = again === null ? requireGrant(core, session) : null;
   if (grant === null && reasons.length === 0 && lacked.length === 0)

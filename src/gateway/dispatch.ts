@@ -103,14 +103,16 @@ async function dispatch(
   requireScope(reachable(core, caller, run), outbound);
   core.ports.hub?.admit({ sideEffect: outbound.sideEffect, standing: run.sessions.has(caller.key) });
   const found = findTicket(core, run, outbound, plannedOf(prepared));
-  const credential = requireCredential(core, outbound);
+  const eachUse = (): boolean => requireCredential(core, outbound).eachUse;
+  eachUse();
   requireFit(core, run, outbound);
   const key = outbound.sideEffect ? keyOf(outbound, prepared.intent) : null;
   const repeat = (): RepeatAsked | null => (key === null ? null : decideRepeatOf(core, key, request.repeatOf));
-  const asking = authorizeCall(core, caller, run, prepared, credential.eachUse, found, call, repeat);
+  const asking = authorizeCall(core, caller, run, prepared, eachUse, found, call, repeat);
   const { session, authorization, ticket, despite } = await unlessTakenBack(call, asking);
   // Whether caller, session and run still stand after the wait is asked by every attempt, right before it reserves.
   requireScope(session.scope, outbound);
+  requireTrusted(core, outbound);
   if (!call.wanted) throw callCancelled();
   call.state = "sending";
   const wire = sendOf(core, outbound, call.id);
@@ -140,6 +142,12 @@ async function dispatch(
   // That nothing left is no news that anybody could lose.
   if (result.transport_observation.kind !== "never_sent") await core.ports.hub?.beforeAnswer(outbound.sideEffect);
   return result;
+}
+
+/** A person may have thought for minutes, and an operator have taken the pack away, or another in its place, since the card was written. */
+function requireTrusted({ packs }: Pick<Core, "packs">, { action, definition }: Prepared["outbound"]): void {
+  if (packs().find(action)?.pack.digest === definition.pack.digest) return;
+  throw new Denied("definition_changed", `The pack of ${action} changed, or is no longer trusted. Nothing was sent.`);
 }
 
 /** A success is the end of a plain read, and its answer; where answers wait for the hub it is not yet. */

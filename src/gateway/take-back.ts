@@ -24,11 +24,11 @@ function askWithout(core: RunNeeds, caller: LiveCaller, call: Call): boolean {
   if (run === undefined || admission?.decision === undefined || admission.approvalId === null) return false;
   if (admission.approvalId !== call.approvalId) return false;
   if (!core.book.waitingCalls(run.id).some((other) => other !== call && other.wanted)) return false;
-  const question = writeQuestion(core, { mode: "session", run, caller, scope: run.asked, call: null });
+  const question = writeQuestion(core, { mode: admission.mode, run, caller, scope: run.asked, call: null });
   const ask = core.desk.supersede(admission.approvalId, question);
   if (ask === null) return false;
-  const { callerKey, session } = admission;
-  run.admission = { callerKey, session, approvalId: ask.approvalId };
+  const { callerKey, session, mode } = admission;
+  run.admission = { callerKey, session, mode, approvalId: ask.approvalId };
   return true;
 }
 

@@ -71,6 +71,8 @@ export interface Bench {
   readonly passkeys: EnrolledPasskey[];
   /** What would stand in clear in the log, in its order. */
   readonly hands: string[];
+  /** No pack that is trusted has the action any more. */
+  forget(action: string): void;
   /** Once more, after a test has locked it. */
   unlock(): Promise<void>;
   approve(narrow?: DecisionStatement["narrow"]): Promise<Approval>;
@@ -284,6 +286,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
   const requireDeclared = holdToDeclared(gateway, time.clock);
 
   const bench: Bench = {
+    forget: (action) => void definitions.delete(action),
     unlock,
     gateway,
     time,

@@ -9,6 +9,7 @@ import {
   type Verified,
   verifyStatement,
 } from "../../conventions/approval/decision.ts";
+import { requireNarrowable } from "../../conventions/approval/narrowing.ts";
 import type { CardPlace } from "../../conventions/approval/queue.ts";
 import { type ApprovalTrigger, stepApproval } from "../../conventions/approval/state.ts";
 import type { EnrolledPasskey } from "../../conventions/passkey/passkey.ts";
@@ -231,6 +232,7 @@ export function createDesk(ports: DeskPorts): Desk {
         };
         const { resolvers } = asked;
         if (statement.decision === "approve") {
+          requireNarrowable(asked.question.mode, statement.narrow);
           const demand = demandOf(asked.approval, asked.question);
           if (demand.passkey && signed.assertion === undefined) throw passkeyNeeded(passkeys);
           requireOther(asked.approval.given, verified);

@@ -2,7 +2,8 @@ import { showsExpected } from "../../conventions/outcome/confirm.ts";
 import { digestBytes } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
-import type { Definition } from "../outbound/outbound.ts";
+import { requireCredential } from "../outbound/admit.ts";
+import { type Definition, type Outbound, reasonsToAsk } from "../outbound/outbound.ts";
 import { sendOf } from "../outbound/request.ts";
 import { attempt } from "./attempt.ts";
 import { bindRead } from "./bind-read.ts";
@@ -28,7 +29,7 @@ export async function confirmSuccess(
   const known = { ...(isJsonObject(receipt) ? receipt : {}), ...intent };
   try {
     const outbound = bindRead(reader, known);
-    if (outbound === null) return false;
+    if (outbound === null || !isCovered(core, sending, outbound)) return false;
     const request = sendOf(core, outbound, sending.callId);
     const read = await attempt(core, {
       ...plainOf(sending),
@@ -58,6 +59,17 @@ export async function confirmSuccess(
     if (error instanceof Denied) return false;
     throw error;
   }
+}
+
+/** A card covers the read that it names, by the credential that it names. What asks for a person otherwise is not read here. */
+function isCovered(
+  core: Pick<AttemptNeeds, "credentials" | "ports">,
+  { authorization, outbound }: Sending,
+  read: Outbound,
+): boolean {
+  const { eachUse } = requireCredential(core, read);
+  if (reasonsToAsk(read.definition.action, eachUse, true).length === 0) return true;
+  return authorization.kind !== "session" && read.credential === outbound.credential;
 }
 
 /** Without what belonged to the write: its token, its operation, and what was to be written beside it. */

@@ -62,7 +62,7 @@ export async function follow(core: AttemptNeeds, first: Sending): Promise<Follow
     if (challenge || (!renewed && mayRenew(core, sending, attempted, firstSentMs))) {
       if (challenge) challenged = true;
       else renewed = true;
-      const repeat = await allowRepeat(core, sending, sayObserved(attempted));
+      const repeat = await allowRepeat(core, sending, sayAgain(attempted));
       if (repeat === null) return { ...attempted, result: resultOf(sending, attempted, null), firstSentMs };
       sending = repeat;
       continue;
@@ -70,7 +70,7 @@ export async function follow(core: AttemptNeeds, first: Sending): Promise<Follow
     const waitMs = retryWaitMs(core, sending, attempted, tries, firstSentMs);
     if (waitMs === null) return { ...attempted, result: resultOf(sending, attempted, null), firstSentMs };
     await core.ports.sleep.sleep(waitMs, sending.run.over.signal);
-    const repeat = await allowRepeat(core, sending, sayObserved(attempted));
+    const repeat = await allowRepeat(core, sending, sayAgain(attempted));
     if (repeat === null) return { ...attempted, result: resultOf(sending, attempted, null), firstSentMs };
     sending = repeat;
   }
@@ -145,8 +145,9 @@ function retryWaitMs(
   return decision.kind === "retry" ? decision.waitMs : null;
 }
 
-function sayObserved({ observation }: Attempted): string {
-  return observation.kind === "answered" ? `status ${observation.status}` : observation.reason;
+function sayAgain({ observation }: Attempted): string {
+  const seen = observation.kind === "answered" ? `status ${observation.status}` : observation.reason;
+  return `it is sent again after ${seen}`;
 }
 
 /** How long the provider knows the request by its token. Past that a repeat would be a second request. */

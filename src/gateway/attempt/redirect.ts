@@ -2,10 +2,12 @@ import { matchPath } from "../../../packages/request/src/target.ts";
 import type { HttpAction } from "../../conventions/action/pack.ts";
 import { describeSend } from "../../conventions/action/send.ts";
 import type { Answered } from "../../conventions/outcome/observation.ts";
+import { narrowScope } from "../../conventions/scope/scope.ts";
 import { decideRedirect, type RedirectTarget } from "../../conventions/url/redirect.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { type Authorization, authorizedByCard, grantOf } from "../approval/authorize.ts";
 import { writeQuestion } from "../approval/cards.ts";
+import { requireScope } from "../outbound/admit.ts";
 import type { AttemptNeeds } from "./needs.ts";
 import type { Sending } from "./sending.ts";
 
@@ -58,10 +60,10 @@ export async function redirect(
 }
 
 /** The same call once more. A credential that asks on every use asks for this one too; null where nobody agrees. */
-export async function allowRepeat(core: AttemptNeeds, sending: Sending, after: string): Promise<Sending | null> {
+export async function allowRepeat(core: AttemptNeeds, sending: Sending, why: string): Promise<Sending | null> {
   if (!isEachUse(core, sending.credential)) return sending;
   const { url, method } = describeSend(sending.request);
-  const because = `its credential is marked for approval on every use, and it is sent again after ${after}`;
+  const because = `its credential is marked for approval on every use, and ${why}`;
   const authorization = await ask(core, sending, { url, method }, because, "each_use");
   return authorization === null ? null : { ...sending, authorization };
 }
@@ -134,7 +136,9 @@ async function ask(
   };
   const asked = core.desk.ask(writeQuestion(core, { mode, run, caller: session.caller, scope: null, call }));
   try {
-    return authorizedByCard(await asked.answer);
+    const decision = await asked.answer;
+    requireScope(narrowScope(session.scope, decision.statement.narrow), outbound);
+    return authorizedByCard(decision);
   } catch (error) {
     if (error instanceof Denied) return null;
     throw error;

@@ -13,6 +13,7 @@ import { Denied } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
 import { describeAuthorization } from "../approval/authorize.ts";
 import { follow } from "../attempt/follow.ts";
+import { allowRepeat } from "../attempt/redirect.ts";
 import type { Attempted, Beside, Sending } from "../attempt/sending.ts";
 import { notPermitted } from "../outbound/admit.ts";
 import type { Definition } from "../outbound/outbound.ts";
@@ -81,7 +82,9 @@ async function followPlanning(core: PlanNeeds, first: Sending): Promise<CallResu
     const asked = retryAfterMs(observation, core.ports.clock.wallMs());
     const drawn = core.ports.random.bytes(1).readUInt8(0) / 256;
     await core.ports.sleep.sleep(pollDelayMs(standardSchedule, checks, asked, drawn), sending.run.over.signal);
-    sending = { ...sending, request: next };
+    const allowed = await allowRepeat(core, { ...sending, request: next }, "its plan is read where the provider says");
+    if (allowed === null) throw previewInvalid("it was accepted, and nobody let its plan be read", 202);
+    sending = allowed;
   }
 }
 

@@ -16,7 +16,7 @@ import { partyOf, type Run } from "../run/run.ts";
 import { type Deployment, endDeployment } from "./deployments.ts";
 import type { RollbackNeeds } from "./needs.ts";
 import { keepPromotion } from "./promotion.ts";
-import { StaleDeployment, sayStale } from "./stale.ts";
+import { lookAtTarget, StaleDeployment, sayStale } from "./stale.ts";
 
 export interface PreparedRollback {
   readonly outbound: Outbound;
@@ -109,12 +109,22 @@ function requireCurrent(
   throw new StaleDeployment(deployment, definition, seen);
 }
 
+/** Asked again once a person has agreed: a newer release, or another rollback, may have come meanwhile. */
+async function requireStill(core: RollbackNeeds, sending: Sending, asked: Deployment): Promise<Deployment> {
+  const { run, session, callId, outbound } = sending;
+  try {
+    const deployment = core.deployments.find(asked.pack, asked.provenance.deployment_id) ?? asked;
+    requireHere(deployment);
+    requireCurrent(core, deployment, outbound.definition);
+    return deployment;
+  } catch (error) {
+    throw await lookAtTarget(core, run, session, callId, error);
+  }
+}
+
 /** A 409 stops: the observed values are attached, nothing is tried again, and this deployment is not undone any more. */
-export async function rollBackThrough(
-  core: RollbackNeeds,
-  sending: Sending,
-  deployment: Deployment,
-): Promise<CallResult> {
+export async function rollBackThrough(core: RollbackNeeds, sending: Sending, asked: Deployment): Promise<CallResult> {
+  const deployment = await requireStill(core, sending, asked);
   const after = ({ verdict, observation }: Attempted): Beside => {
     if (isReceipt(sending, verdict)) return { events: [], rows: [endDeployment(deployment, "rolled_back")] };
     return { events: [], rows: staleIn(observation) === null ? [] : [endDeployment(deployment, "stale")] };

@@ -79,6 +79,8 @@ export interface Tally {
 export interface Admission {
   /** Null where a grant decided it ahead, and nobody is asked. */
   readonly approvalId: ApprovalId | null;
+  /** Whether the run begins with it, or another process asks to join. */
+  readonly mode: "session" | "join";
   readonly callerKey: string;
   readonly session: Promise<Session>;
   /** A call's own question already stands on the same card. */

@@ -33,7 +33,7 @@ export function requestSession(
 ): Admission {
   const grant = mode === "session" ? findGrant(core, run.asked, caller, run.kin !== null) : null;
   if (grant !== null && !needsPerson(core, run.asked.actions)) {
-    return admissionOf(core, run, caller, null, startUnderGrant(core, run, caller, grant));
+    return admissionOf(core, run, caller, { approvalId: null, mode }, startUnderGrant(core, run, caller, grant));
   }
   if (mode === "join") requireVolume(core, caller);
   // The question outlives the connection that it came over, and goes with the process that asked.
@@ -45,7 +45,7 @@ export function requestSession(
     const ask = core.desk.ask(writeQuestion(core, { mode, run, caller: asker, scope: run.asked, call }));
     asker.onExit(() => void takeBack(core, run, asker.key).catch(() => undefined));
     const starting = ask.answer.then((decision) => grantSession(core, run, asker, decision));
-    const admission = admissionOf(core, run, asker, ask.approvalId, starting);
+    const admission = admissionOf(core, run, asker, { approvalId: ask.approvalId, mode }, starting);
     admission.session.then(letGo, letGo);
     return call === null ? admission : { ...admission, merged: true, decision: ask.answer };
   } catch (error) {
@@ -74,7 +74,7 @@ export function mergeIntoAdmission(
   if (admission === null || admission.callerKey !== caller.key || admission.merged === true) return null;
   if (admission.approvalId === null) return null;
   if (!core.volume.asks(payerOf(caller.uid))) return null;
-  const question = writeQuestion(core, { mode: "session", run, caller, scope: run.asked, call });
+  const question = writeQuestion(core, { mode: admission.mode, run, caller, scope: run.asked, call });
   const ask = core.desk.supersede(admission.approvalId, question);
   if (ask === null) return null;
   run.admission = { ...admission, approvalId: ask.approvalId, merged: true };
@@ -86,7 +86,7 @@ function admissionOf(
   core: RunNeeds,
   run: Run,
   caller: LiveCaller,
-  approvalId: ApprovalId | null,
+  asked: Pick<Admission, "approvalId" | "mode">,
   starting: Promise<Session>,
 ): Admission {
   const close = (): void => {
@@ -105,7 +105,7 @@ function admissionOf(
     },
   );
   session.catch(() => undefined);
-  return { approvalId, callerKey: caller.key, session };
+  return { ...asked, callerKey: caller.key, session };
 }
 
 async function grantSession(

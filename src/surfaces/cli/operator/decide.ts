@@ -1,4 +1,5 @@
 import type { Narrowing } from "../../../conventions/approval/decision.ts";
+import { requireNarrowable } from "../../../conventions/approval/narrowing.ts";
 import { renderCard, renderEssential } from "../../../conventions/approval/render.ts";
 import { proposeGrant } from "../../../conventions/grant/propose.ts";
 import { canonicalJson } from "../../../kernel/canonical-json.ts";
@@ -189,17 +190,19 @@ function ticketFor({ approval_id, card, given: before }: ApprovalView, options: 
   return { ...entered, covers: { operations: only ?? card.scope.actions, targets: target } };
 }
 
-function narrowing({ card }: ApprovalView, options: ApproveOptions, home: VaultHome): Narrowing | null {
+function narrowing({ card, mode }: ApprovalView, options: ApproveOptions, home: VaultHome): Narrowing | null {
   const { only, where = [] } = options;
   const budget = budgetAsked(options);
   const narrows = Object.keys(budget).length > 0;
   if (only === undefined && where.length === 0 && !narrows) return null;
-  return {
+  const narrowed = {
     actions: only ?? null,
     request_bytes: null,
     budget: narrows ? { ...card.run.budget, ...budget } : null,
     ...readWhere(where.map(splitWhere), options.home, home, card),
   };
+  requireNarrowable(mode, narrowed);
+  return narrowed;
 }
 
 function narrowedWords(narrow: Narrowing | null): string {
