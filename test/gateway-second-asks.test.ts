@@ -152,6 +152,27 @@ test("work that was resumed while a person thought about resuming it is not resu
   assert.deepEqual([wishes(), operation.resumes.length], [1, 1]);
 });
 
+test("what policy wants a passkey or two people for is not resumed on one operator's login; a stop is", async () => {
+  const operation = await create();
+  await ended("failed");
+  const all = { all: true, effects: [], credentials: [], packs: [] };
+  for (const rules of [
+    { passkey: null, twoPeople: ["acme.report.resume"] },
+    { passkey: all, twoPeople: [] },
+  ]) {
+    bench.posture.decisions = { rules, where: [] };
+    await assert.rejects(resumeByHand(operation), denies("operation_not_resumable"));
+    const signed = bench.errand(operation.id, { errand: "resume", nonce: String(rules.twoPeople.length) });
+    await assert.rejects(bench.gateway.errand(signed), denies("operation_not_resumable"));
+  }
+  assert.equal(wishes(), 0);
+  bench.posture.decisions = { rules: { passkey: null, twoPeople: ["acme.report.cancel"] }, where: [] };
+  state = "running";
+  await resumeByHand(operation);
+  await bench.gateway.operations.cancel(operation.id, "ada", "stop");
+  assert.equal(wishes(), 2);
+});
+
 test("a resume that is tried again when the work has ended takes nothing of its result away", async () => {
   const operation = await create();
   await ended("failed");

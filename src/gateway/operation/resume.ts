@@ -7,6 +7,8 @@ import type { Verdict } from "../../conventions/outcome/classify.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
+import { allowedBy } from "../approval/cards.ts";
+import { needsPerson } from "../approval/demand.ts";
 import { follow } from "../attempt/follow.ts";
 import { readJson } from "../attempt/read-json.ts";
 import type { Attempted, Beside, Sending } from "../attempt/sending.ts";
@@ -66,9 +68,19 @@ export async function resumeAsOperator(
   reason: string,
 ): Promise<void> {
   const outbound = bindResume(core, operation);
+  requireOneIsEnough(core, outbound);
   const callId = core.ports.ids.next("call");
   const hooks = resumeHooks(core, operation, callId, operator, reason);
   await claimed(core, operation, () => sendAsOperator(core, operation, outbound, operator, callId, hooks));
+}
+
+/** What signed policy wants a passkey or two people for is not done on one operator's login: there is no card to give them. */
+function requireOneIsEnough(core: Pick<OperationNeeds, "posture">, outbound: Outbound): void {
+  if (!needsPerson(core, [allowedBy(outbound)])) return;
+  throw new Denied(
+    "operation_not_resumable",
+    `Policy wants a passkey, or two people, for ${outbound.action}: the agent asks for it in its run, and you decide on its card. Nothing was sent.`,
+  );
 }
 
 /** A resume that was on its way when we stopped may have gone through: the work is observed again. */
