@@ -223,7 +223,7 @@ describe("whatever a plane refuses or takes is in the log under the words of its
   test("gw activity show tells card, decision, request and outcome of a call, by call, event and question", async () => {
     const calling = home.start(["call", "demo.thing.burn", "name=sofa", "--json"]);
     const [approval] = await home.approvals();
-    await home.approve(idOf(approval, "approval_id"));
+    await home.approve(idOf(approval, "approval_id"), ["--attempts", "3"]);
     const done = await within(calling.exited, 120_000, "gw call ends");
     const result = JSON.parse(done.out) as Members;
     const id = idOf(result, "call_id");
@@ -236,6 +236,7 @@ describe("whatever a plane refuses or takes is in the log under the words of its
     assert.equal(shown["card_check"], "matches");
     const decision = shown["decision"] as Members;
     assert.deepEqual([decision["kind"], decision["signature"]], ["approved", "verifies"]);
+    assert.equal(((decision["narrow"] as Members)["budget"] as Members)["attempts"], 3, "what was taken away is told");
     const [attempt = {}] = record.attempts;
     assert.deepEqual((attempt["request"] as Members)["body"], { name: "sofa" });
     assert.deepEqual([attempt["url"], attempt["status"]], [`${provider.origin}/v1/burnt`, 200]);

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { narrowingWords } from "../../conventions/approval/render-narrowing.ts";
 import { showIdentifier, showText } from "../../kernel/display.ts";
 import type { ApprovalRecord, AttemptRecord, DecisionRecord } from "../../surfaces/cli/audit/trace-record.ts";
 import type { CallAnswer } from "../reading/asks.ts";
@@ -94,7 +95,7 @@ function approvalSteps(approval: ApprovalRecord): readonly Step[] {
 }
 
 function Decision({ decision }: { readonly decision: DecisionRecord }) {
-  const { kind, operator, at, signature, passkey, reason } = decision;
+  const { kind, operator, at, signature, passkey, reason, narrow } = decision;
   const who = operator === null ? "" : ` by ${showIdentifier(operator)}`;
   return (
     <li>
@@ -104,6 +105,7 @@ function Decision({ decision }: { readonly decision: DecisionRecord }) {
         {who}
       </b>
       {reason === null ? "" : ` “${showText(reason)}” `}
+      {narrow === null ? "" : ` narrowed to ${narrowingWords(narrow)} `}
       {signature !== null && <Check good={signature === "verifies"}>signature {signature.replaceAll("_", " ")}</Check>}
       {passkey !== null && <Check good={passkey === "verifies"}>passkey {passkey.replaceAll("_", " ")}</Check>}
     </li>

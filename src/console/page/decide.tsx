@@ -1,11 +1,12 @@
 import { useEffect, useState } from "preact/hooks";
+import { narrowingWords } from "../../conventions/approval/render-narrowing.ts";
 import { showIdentifier, showText } from "../../kernel/display.ts";
 import { keyOf } from "../card-key.ts";
 import { ask } from "./api.ts";
 import { GrantDialog } from "./grant-dialog.tsx";
 import { useKeys } from "./keys.ts";
 import { endingOf, isOpen, type Me, type Row } from "./model.ts";
-import { type Conditions, conditionsOf, type Limits, Narrow, narrowedWords } from "./narrow.tsx";
+import { type Conditions, conditionsOf, type Limits, Narrow } from "./narrow.tsx";
 import { Button, Problem, useSteady } from "./parts.tsx";
 import { answerWith, type PasskeyAsked } from "./passkey.ts";
 import { ReasonDialog } from "./reason.tsx";
@@ -148,7 +149,7 @@ export function Decide({
       {approval.given.map(({ operator, narrow }) => (
         <p key={operator} class="given">
           Approved by <b>{showIdentifier(operator)}</b>
-          {narrow === null ? "" : `, narrowed to ${narrowedWords(narrow)}`}. It is carried out when a second operator
+          {narrow === null ? "" : `, narrowed to ${narrowingWords(narrow)}`}. It is carried out when a second operator
           has approved it too.
         </p>
       ))}

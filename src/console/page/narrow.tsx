@@ -1,6 +1,4 @@
-import type { Narrowing } from "../../conventions/approval/decision.ts";
-import { conditionWords } from "../../conventions/grant/condition.ts";
-import { counted, showIdentifier, showText } from "../../kernel/display.ts";
+import { showIdentifier } from "../../kernel/display.ts";
 
 export interface Limits {
   readonly attempts: number;
@@ -104,18 +102,4 @@ export function conditionsOf(where: Conditions): readonly { readonly action: str
       .filter((line) => line.trim() !== "")
       .map((text) => ({ action, text })),
   );
-}
-
-/** What somebody took away who approved before. */
-export function narrowedWords({ actions, budget, where = [] }: Narrowing): string {
-  const parts = [
-    ...(actions === null ? [] : [actions.map(showIdentifier).join(", ")]),
-    ...where.map((one) => `${showIdentifier(one.action)} where ${showText(conditionWords(one))}`),
-    ...(budget === null
-      ? []
-      : [
-          `${counted(budget.attempts, "attempt")}, ${counted(budget.side_effects, "side effect")}, ${counted(budget.duration_seconds, "second")}, ${counted(budget.spend_cents, "cent")}`,
-        ]),
-  ];
-  return parts.join("; ");
 }

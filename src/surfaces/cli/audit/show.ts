@@ -9,6 +9,7 @@ import { digestBytes } from "../../../kernel/canonical-json.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
+import { hangOf, sayProse } from "../say-prose.ts";
 import type { Signers } from "./check-hand.ts";
 import { traceLines } from "./trace-lines.ts";
 import { type DecisionRecord, recordTrace, type TraceRecord } from "./trace-record.ts";
@@ -30,7 +31,7 @@ export function runActivityShow(id: string, options: ShowOptions, reading: Readi
   }
   const { record } = openTrace(id, options.log, reading);
   if (options.json) io.out(JSON.stringify(record, null, 2));
-  else for (const line of traceLines(record)) io.out(line);
+  else for (const line of traceLines(record)) sayProse(io, line, hangOf(line));
   return isSound(record) ? exits.done : exits.denied;
 }
 

@@ -1,6 +1,7 @@
 import type { AuditEvent } from "../../../audit/event.ts";
 import { renderCard } from "../../../conventions/approval/render.ts";
 import { leavesOf } from "../../../conventions/approval/render-arguments.ts";
+import { narrowingWords } from "../../../conventions/approval/render-narrowing.ts";
 import { withdrawnWords } from "../../../conventions/approval/withdrawn.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
@@ -48,7 +49,7 @@ const CHECKS: Readonly<Record<DigestCheck, string>> = {
 
 function decisionLines(decision: DecisionRecord | null): readonly string[] {
   if (decision === null) return ["none is in the log yet"];
-  const { kind, at, operator, operator_key_id, reason, head_frame } = decision;
+  const { kind, at, operator, operator_key_id, reason, narrow, head_frame } = decision;
   switch (kind) {
     case "expired":
       return [`nobody decided in time, ${showText(at)}`];
@@ -62,6 +63,7 @@ function decisionLines(decision: DecisionRecord | null): readonly string[] {
       return [
         `${showIdentifier(operator ?? "somebody")} ${kind === "given" ? "was the first of two who approved" : kind} it ${showText(at)}, with the key ${showIdentifier(operator_key_id ?? "-")}`,
         ...(reason === null ? [] : [`the reason given: ${showText(reason)}`]),
+        ...(narrow === null ? [] : [`narrowed to ${narrowingWords(narrow)}`]),
         `the log stood at frame ${head_frame ?? 0} when they decided`,
         ...(decision.same_card === false ? ["IT IS OVER ANOTHER CARD than the one above"] : []),
         SIGNATURES[decision.signature ?? "not_kept"],

@@ -1,7 +1,7 @@
 import type { AuditEvent, EventOf } from "../../../audit/event.ts";
 import type { Trace } from "../../../audit/journals/trace.ts";
 import type { Card } from "../../../conventions/approval/card.ts";
-import { type DecisionStatement, verifyStatement } from "../../../conventions/approval/decision.ts";
+import { type DecisionStatement, type Narrowing, verifyStatement } from "../../../conventions/approval/decision.ts";
 import { digestText } from "../../../kernel/canonical-json.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
@@ -28,6 +28,8 @@ export interface DecisionRecord {
   readonly operator: string | null;
   readonly operator_key_id: string | null;
   readonly reason: string | null;
+  /** What was taken away of what the card asks for, as it was signed; null where nothing was, or the statement is not in the log. */
+  readonly narrow: Narrowing | null;
   readonly head_frame: number | null;
   /** Whether it is over the very card above. */
   readonly same_card: boolean | null;
@@ -164,6 +166,7 @@ function decisionOf(
     operator: null,
     operator_key_id: null,
     reason: null,
+    narrow: null,
     head_frame: null,
     same_card: null,
     signature: null,
@@ -206,19 +209,21 @@ function checkSignature(
   }: EventOf<"approval_given"> | EventOf<"approval_approved"> | EventOf<"approval_denied">,
   contents: Trace["contents"],
   signers: Signers,
-): Pick<DecisionRecord, "signature" | "passkey"> {
+): Pick<DecisionRecord, "signature" | "passkey" | "narrow"> {
   const { vaultId, keys } = signers;
   const kept = readObject(statement_digest === undefined ? null : contents.find(statement_digest));
   const unchecked = assertion_digest === undefined ? null : ("not_kept" as const);
-  if (kept === null) return { signature: "not_kept", passkey: unchecked };
-  if (!keys.some(({ keyId }) => keyId === operator_key_id)) return { signature: "key_not_held", passkey: unchecked };
+  if (kept === null) return { signature: "not_kept", passkey: unchecked, narrow: null };
   const statement = kept as unknown as DecisionStatement;
+  const { narrow } = statement;
+  if (!keys.some(({ keyId }) => keyId === operator_key_id))
+    return { signature: "key_not_held", passkey: unchecked, narrow };
   const passkey = checkHand(assertion_digest, statement, contents, signers);
   try {
     verifyStatement({ statement, signature }, vaultId, keys);
-    return { signature: statement.card_digest === card_digest ? "verifies" : "does_not_verify", passkey };
+    return { signature: statement.card_digest === card_digest ? "verifies" : "does_not_verify", passkey, narrow };
   } catch (error) {
-    if (error instanceof Denied) return { signature: "does_not_verify", passkey };
+    if (error instanceof Denied) return { signature: "does_not_verify", passkey, narrow };
     throw error;
   }
 }
