@@ -64,6 +64,22 @@ export async function addOperator(
   }
 }
 
+/** Before `by` signs for it. */
+export function checkRemovable(vault: Vault, name: string, by: string): OperatorKeys {
+  const { keys } = findSlot(vault, name);
+  if (vault.operators.length === 1) {
+    throw new Denied(
+      "operator_last",
+      "The last operator cannot be removed: nobody could decide or read any more. Add another one first: gw operator add NAME",
+    );
+  }
+  if (name !== by) return keys;
+  throw new Denied(
+    "operator_self",
+    `Operators do not remove themselves: another one has to sign for it, with gw operator remove ${name} --operator NAME`,
+  );
+}
+
 /**
  * Removes an operator and replaces the service key, which they knew: every secret is sealed again and the new key is
  * wrapped for those who stay. A key file and a running gateway need the new key afterwards.
@@ -75,13 +91,7 @@ export async function removeOperator(
   { clock, random }: VaultPorts,
 ): Promise<{ readonly vault: Vault; readonly operator: OpenOperator }> {
   requireOperator(vault, by);
-  const { keys: gone } = findSlot(vault, name);
-  if (vault.operators.length === 1) {
-    throw new Denied("operator_last", "The last operator cannot be removed: nobody could decide or read any more.");
-  }
-  if (gone.keyId === by.keyId) {
-    throw new Denied("operator_self", "Operators do not remove themselves: another one has to sign for it.");
-  }
+  const gone = checkRemovable(vault, name, by.name);
   const serviceKey = Secret.take(random.bytes(SERVICE_KEY_BYTES));
   const operator = withServiceKey(by, serviceKey);
   const at = isoTime(clock.wallMs());

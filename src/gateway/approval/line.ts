@@ -11,6 +11,7 @@ import {
 } from "../../conventions/approval/queue.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
+import { counted } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { ApprovalId, Ids } from "../../kernel/ids.ts";
 import type { Approval, Question } from "./question.ts";
@@ -85,10 +86,13 @@ export function createLine({ clock, ids }: { readonly clock: Clock; readonly ids
     },
 
     requireNotCooling({ uid, askDigest, budget }: Question): void {
-      if (!isCoolingDown(coolDowns, coolDownKey(uid, askDigest), budget, clock.bootMs())) return;
+      const nowMs = clock.bootMs();
+      const key = coolDownKey(uid, askDigest);
+      if (!isCoolingDown(coolDowns, key, budget, nowMs)) return;
+      const seconds = Math.ceil(((coolDowns.get(key)?.untilBootMs ?? nowMs) - nowMs) / 1000);
       throw new Denied(
         "approval_cooling_down",
-        "A person denied exactly this a moment ago; it is not asked again yet.",
+        `A person denied exactly this a moment ago; it is not asked again for ${counted(seconds, "second")}.`,
       );
     },
 

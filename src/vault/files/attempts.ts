@@ -47,6 +47,12 @@ export function tryDelayMs(failed: number): number {
   return slowed < 0 ? 0 : Math.min(1_000 * 2 ** Math.min(slowed, 30), defaults.passphraseDelayCapMs);
 }
 
+/** What a wrong one costs the next, for the person who types it. */
+export function slowerWords(failed: number): string {
+  const delayMs = tryDelayMs(failed);
+  return delayMs === 0 ? "" : ` The next try takes ${delayMs / 1000} s longer.`;
+}
+
 /**
  * Unlocks, with the tries counted in GW_HOME. The try is counted before it is made, so that killing us does not win
  * one, and apart from those that failed: two commands at once are no guess. Whoever can delete the file or take vault.json away can guess without it: then Argon2id is what slows them.
@@ -75,8 +81,9 @@ export async function unlockCounted(
     const lastAt = isoTime(clock.wallMs());
     const before = await change(({ failed, open }) => ({ failed: failed + 1, lastAt, open: ended(open) }));
     if (!(error instanceof Denied) || error.code !== "passphrase_wrong") throw error;
-    throw new Denied("passphrase_wrong", error.message, {
-      extra: { ...error.extra, failed_attempts: before.failed + 1, next_delay_ms: tryDelayMs(before.failed + 1) },
+    const failed = before.failed + 1;
+    throw new Denied("passphrase_wrong", error.message + slowerWords(failed), {
+      extra: { ...error.extra, failed_attempts: failed },
     });
   }
 }

@@ -39,11 +39,15 @@ export function needsPassphrase(guard: PinGuard): boolean {
   return guard.wrong >= defaults.pinWrong;
 }
 
-export async function makePin(pin: Secret, random: Random): Promise<PinVerifier> {
+export function checkNewPin(pin: Secret): void {
   const digits = pin.use((bytes) => bytes.every((byte) => byte >= 0x30 && byte <= 0x39));
   if (!digits || pin.byteLength < defaults.pinDigits || pin.byteLength > defaults.pinDigitsMax) {
     throw new Denied("pin_invalid", `A PIN is ${defaults.pinDigits} to ${defaults.pinDigitsMax} digits.`);
   }
+}
+
+export async function makePin(pin: Secret, random: Random): Promise<PinVerifier> {
+  checkNewPin(pin);
   const kdf = currentKdf(random.bytes(KDF_SALT_BYTES));
   return { kdf, tag: await deriveBytes(pin, kdf) };
 }

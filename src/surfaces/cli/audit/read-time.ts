@@ -4,11 +4,12 @@ const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_
 const DAY_MS = 86_400_000;
 const RFC_3339 = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?([Zz]|[+-]\d{2}:\d{2})$/;
 
-/** A length of time: `90s`, `15m`, `2h`, `7d`. */
-export function readDuration(option: string, text: string): number {
+/** A length of time, such as `90s`, `15m` or `2h`, from a second up to so many hours. */
+export function readDuration(option: string, text: string, maxHours: number): number {
   const found = /^(\d{1,6})([smhdw])$/.exec(text);
-  if (found !== null) return Number(found[1]) * (UNITS[found[2] ?? ""] ?? 0);
-  throw new Denied("value_not_allowed", `${option} is a length of time: 90s, 15m, 2h, 7d.`);
+  const ms = Number(found?.[1] ?? 0) * (UNITS[found?.[2] ?? ""] ?? 0);
+  if (ms > 0 && ms <= maxHours * 3_600_000) return ms;
+  throw new Denied("value_not_allowed", `${option} is a length of time from 1s to ${maxHours}h, such as 15m or 2h.`);
 }
 
 /** A time as people say it: `90m` ago, `today`, `yesterday`, a day, or RFC 3339 with whatever offset. Days are those of UTC. */

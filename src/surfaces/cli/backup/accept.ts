@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { Denied } from "../../../kernel/failure.ts";
 import { lineOf } from "../../../vault/anchor.ts";
-import { unlockCounted } from "../../../vault/files/attempts.ts";
 import { openHome } from "../../../vault/files/home.ts";
 import { answering } from "../answer.ts";
 import { checkLog } from "../audit/check-log.ts";
@@ -9,6 +8,7 @@ import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import type { OperatorOptions } from "../options.ts";
 import { readPassphrase } from "../vault/ask-secret.ts";
+import { chooseOperator, unlockTold } from "../vault/open-keys.ts";
 import { highestSeen, readSeen, remember, removedBefore } from "../vault/seen.ts";
 import { say } from "../vault/session.ts";
 
@@ -45,8 +45,9 @@ export function runAcceptRestore(options: OperatorOptions, deps: CliDeps): Promi
       io.out(`You saw vault generation ${generation} and policy version ${version} before.`);
       io.out(`It now has vault generation ${vault.generation} and policy version ${policy.version}.`);
     }
-    using passphrase = await readPassphrase(options, io, "Passphrase, to accept it: ");
-    const { operator } = await unlockCounted(home.folder, vault, options.operator, passphrase, ports);
+    const name = await chooseOperator(vault, options, io);
+    using passphrase = await readPassphrase(options, io, `Passphrase of ${name}, to accept it: `);
+    const { operator } = await unlockTold(home, vault, name, passphrase, io, ports);
     operator.wipe();
     const { frame, link } = report.sealed;
     await remember(ports.stateFolder, home.folder, vault, { policy, head: { frame, link } });

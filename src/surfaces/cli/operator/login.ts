@@ -1,6 +1,5 @@
 import { defaults } from "../../../kernel/defaults.ts";
 import { counted } from "../../../kernel/display.ts";
-import { Denied } from "../../../kernel/failure.ts";
 import { openHome } from "../../../vault/files/home.ts";
 import { findSlot, openSlot } from "../../../vault/operator.ts";
 import { answering } from "../answer.ts";
@@ -15,10 +14,8 @@ export function runLogin(
   ports: VaultCliPorts,
 ): Promise<Exit> {
   return answering(io, async () => {
-    const forMs = options.for === undefined ? defaults.loginMs : readDuration("--for", options.for);
-    if (forMs < 1_000 || forMs > defaults.loginMsMax) {
-      throw new Denied("value_not_allowed", `--for is a second to ${defaults.loginMsMax / 3_600_000} hours: 15m, 2h.`);
-    }
+    const maxHours = defaults.loginMsMax / 3_600_000;
+    const forMs = options.for === undefined ? defaults.loginMs : readDuration("--for", options.for, maxHours);
     return await withPassphrase(options, io, ports, async ({ home, operator, passphrase }) => {
       const vault = home.readVault();
       const { slot } = findSlot(vault, operator.name);

@@ -27,11 +27,16 @@ export function readSecretFile(path: string): Secret {
   return secret;
 }
 
-/** Twice without echo, until both are the same once; a difference ends the command. */
-export async function askTwice(io: CliIo, prompt: string): Promise<Secret> {
+/** Twice without echo. What cannot be taken is told before it is typed once more; that, and a difference, end the command. */
+export async function askTwice(io: CliIo, prompt: string, check: (secret: Secret) => void): Promise<Secret> {
   const first = await io.askSecret(prompt);
-  using second = await io.askSecret("Once more: ");
-  if (first.equals(second)) return first;
-  first.wipe();
-  throw new Denied("secret_mismatch", "The two differ. Nothing was changed: run the command again.");
+  try {
+    check(first);
+    using second = await io.askSecret("Once more: ");
+    if (first.equals(second)) return first;
+    throw new Denied("secret_mismatch", "The two differ. Nothing was changed: run the command again.");
+  } catch (error) {
+    first.wipe();
+    throw error;
+  }
 }

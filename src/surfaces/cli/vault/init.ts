@@ -2,8 +2,10 @@ import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { Secret } from "../../../kernel/secret.ts";
 import { openHome } from "../../../vault/files/home.ts";
+import { checkOperatorName } from "../../../vault/lineage.ts";
 import { createVault } from "../../../vault/operator.ts";
 import { generatePassphrase } from "../../../vault/passphrase/generate.ts";
+import { checkPassphrase } from "../../../vault/passphrase/strength.ts";
 import { firstPolicy } from "../../../vault/policy/change.ts";
 import { signPolicy } from "../../../vault/policy/verify.ts";
 import { answering } from "../answer.ts";
@@ -29,6 +31,7 @@ export function runInit(options: InitOptions, io: CliIo, ports: VaultCliPorts): 
     }
     requireStateFolder(ports.stateFolder);
     const operatorName = options.operator ?? nameOfUser();
+    checkOperatorName(operatorName);
     using passphrase = await choosePassphrase(options, io, ports);
     const { vault, operator } = await createVault({ operatorName, passphrase }, ports);
     const founder = vault.operators[0];
@@ -68,7 +71,7 @@ export function runInit(options: InitOptions, io: CliIo, ports: VaultCliPorts): 
 export async function choosePassphrase(options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Secret> {
   if (options.passphraseFile !== undefined) return await readPassphrase(options, io, "");
   const answer = await io.ask("Passphrase: Enter for a generated one, or `own` to type yours: ");
-  if (answer === "own") return await askTwice(io, "New passphrase: ");
+  if (answer === "own") return await askTwice(io, "New passphrase: ", checkPassphrase);
   if (answer !== "") throw new Denied("interrupted", "Neither Enter nor `own`. Nothing was made.");
   const generated = generatePassphrase(ports.random);
   // The one secret a command shows, once and on the terminal alone: the person has to learn it from somewhere.

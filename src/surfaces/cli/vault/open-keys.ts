@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { isWriterLive } from "../../../audit/lock.ts";
-import type { Random } from "../../../kernel/clock.ts";
+import type { Random, Sleep } from "../../../kernel/clock.ts";
+import { counted } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { Secret } from "../../../kernel/secret.ts";
 import { unlockCounted } from "../../../vault/files/attempts.ts";
@@ -68,11 +69,18 @@ export async function unlockTold(
   io: CliIo,
   ports: Ports,
 ): Promise<{ readonly operator: OpenOperator; readonly wrongBefore: number }> {
+  const sleep: Sleep = {
+    sleep(ms) {
+      if (ms > 0)
+        io.err(`Wrong passphrases came before this one: checking it takes ${counted(ms / 1000, "second")} longer.`);
+      return ports.sleep.sleep(ms);
+    },
+  };
   try {
-    const { operator, before } = await unlockCounted(home.folder, vault, name, passphrase, ports);
+    const { operator, before } = await unlockCounted(home.folder, vault, name, passphrase, { ...ports, sleep });
     if (before.failed > 0)
       io.err(
-        `warning: ${before.failed} wrong passphrase${before.failed === 1 ? "" : "s"} since the last unlock, the last at ${before.lastAt}.`,
+        `warning: ${counted(before.failed, "wrong passphrase")} since the last unlock, the last at ${before.lastAt}.`,
       );
     return { operator, wrongBefore: before.failed };
   } catch (error) {

@@ -1,12 +1,22 @@
 import { openHome } from "../../../vault/files/home.ts";
 import { keyIdOf } from "../../../vault/keys.ts";
-import { addOperator, changePassphrase, checkNewName, removeOperator, setPin } from "../../../vault/operator-change.ts";
+import {
+  addOperator,
+  changePassphrase,
+  checkNewName,
+  checkRemovable,
+  removeOperator,
+  setPin,
+} from "../../../vault/operator-change.ts";
+import { checkNewPin } from "../../../vault/passphrase/pin.ts";
+import { checkPassphrase } from "../../../vault/passphrase/strength.ts";
 import { recipientOf } from "../../../vault/policy/change.ts";
 import { signPolicy } from "../../../vault/policy/verify.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { endLogin } from "../operator/login.ts";
 import { askTwice, readSecretFile } from "./ask-secret.ts";
+import { chooseOperator } from "./open-keys.ts";
 import { applyChange, say, type VaultCliPorts, type VaultOptions, withPassphrase } from "./session.ts";
 
 export interface NewPassphraseOptions extends VaultOptions {
@@ -65,8 +75,11 @@ export function runOperatorList(options: VaultOptions, io: CliIo, ports: VaultCl
 
 /** `gw operator remove NAME`: also replaces the service key, and signs the policy again without their reading key. */
 export function runOperatorRemove(name: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
-  return answering(io, () =>
-    withPassphrase(options, io, ports, async (session) => {
+  return answering(io, async () => {
+    const before = openHome(options.home, ports.random).readVault();
+    const operator = await chooseOperator(before, options, io);
+    checkRemovable(before, name, operator);
+    return await withPassphrase({ ...options, operator }, io, ports, async (session) => {
       const vault = await applyChange(session, ports, { what: "operator_removed", subject: name }, async (current) => {
         const policy = session.home.readPolicy(current);
         const { vault: next, operator } = await removeOperator(current, session.operator, name, ports);
@@ -87,8 +100,8 @@ export function runOperatorRemove(name: string, options: VaultOptions, io: CliIo
         `${name} knew the secrets of this vault: rotate the credentials at their providers, replace the key that signs requests to hosts (gw ssh new-key), and write key files again. A running gateway has locked itself: gw unlock.`,
       );
       return exits.done;
-    }),
-  );
+    });
+  });
 }
 
 /** `gw passphrase`. */
@@ -120,7 +133,7 @@ export function runOperatorPin(
 ): Promise<Exit> {
   return answering(io, () =>
     withPassphrase(options, io, ports, async (session) => {
-      const pin = options.clear ? null : await askTwice(io, "New PIN: ");
+      const pin = options.clear ? null : await askTwice(io, "New PIN: ", checkNewPin);
       try {
         const { name } = session.operator;
         await applyChange(session, ports, { what: "pin_changed", subject: name }, async (vault) => ({
@@ -144,6 +157,6 @@ export function runOperatorPin(
 
 async function newPassphrase(options: NewPassphraseOptions, io: CliIo, prompt: string) {
   return options.newPassphraseFile === undefined
-    ? await askTwice(io, prompt)
+    ? await askTwice(io, prompt, checkPassphrase)
     : readSecretFile(options.newPassphraseFile);
 }

@@ -340,6 +340,25 @@ test("operators are added, listed and removed, and the policy follows who reads 
   assert.match(last.all(), /operator_last: /);
 });
 
+test("a new passphrase or PIN that cannot be taken is told before it is typed once more", async () => {
+  const options = freshHome();
+  for (const [code, run] of [
+    ["passphrase_weak", (io: CliIo) => runPassphrase(options, io, ports)],
+    ["passphrase_weak", (io: CliIo) => runOperatorAdd("bob", options, io, ports)],
+    ["pin_invalid", (io: CliIo) => runOperatorPin({ ...options, clear: false }, io, ports)],
+  ] as const) {
+    const refused = paper({ secrets: [ADA, "12x"] });
+    assert.equal(await run(refused.io), 1);
+    assert.match(refused.all(), new RegExp(`^${code}: `));
+  }
+  const made = paper({ answers: ["own"], secrets: ["12x"] });
+  assert.equal(await runInit({ ...options, home: join(root, "never") }, made.io, ports), 1);
+  assert.match(made.all(), /^passphrase_weak: /);
+  const named = paper();
+  assert.equal(await runInit({ ...options, home: join(root, "never"), operator: "Ada L." }, named.io, ports), 1);
+  assert.match(named.all(), /^operator_name_invalid: /);
+});
+
 test("gw passphrase and gw operator pin change what they say", async () => {
   const options = freshHome();
   const changed = paper({ secrets: [ADA, "another-passphrase-2", "another-passphrase-2"] });

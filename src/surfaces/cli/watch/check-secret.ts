@@ -1,6 +1,6 @@
 import { Denied } from "../../../kernel/failure.ts";
 import type { Secret } from "../../../kernel/secret.ts";
-import { unlockCounted } from "../../../vault/files/attempts.ts";
+import { slowerWords, unlockCounted } from "../../../vault/files/attempts.ts";
 import { checkPin } from "../../../vault/passphrase/pin.ts";
 import type { VaultCliPorts, VaultSession } from "../vault/session.ts";
 import type { SecretAnswer } from "./prompt.ts";
@@ -24,10 +24,10 @@ export async function checkSecret(
     if (!(error instanceof Denied)) throw error;
     if (error.code !== "passphrase_wrong")
       return { kind: "passphrase", right: false, why: `${error.code}: ${error.message}` };
-    const { failed_attempts: failed, next_delay_ms: delayMs } = error.extra;
-    await ports.afterWrongPassphrase({ home: home.folder, operator: operator.name, failedAttempts: Number(failed) });
-    const wait = Number(delayMs) > 0 ? ` The next try takes ${Math.ceil(Number(delayMs) / 1000)} s longer.` : "";
-    return { kind: "passphrase", right: false, why: `That is not the passphrase.${wait}` };
+    const failedAttempts = Number(error.extra["failed_attempts"]);
+    await ports.afterWrongPassphrase({ home: home.folder, operator: operator.name, failedAttempts });
+    const why = `That is not the passphrase.${slowerWords(failedAttempts)}`;
+    return { kind: "passphrase", right: false, why };
   } finally {
     secret.wipe();
   }

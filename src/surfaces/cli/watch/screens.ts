@@ -75,7 +75,7 @@ export function narrowLines({ actions, limits, at, writing }: NarrowDraft, rows:
   const of = lines.length > room ? ` (${first + 1} to ${Math.min(lines.length, first + room)} of ${lines.length})` : "";
   return [
     { text: `Narrow what this card grants${of}`, style: "strong" },
-    { text: "Only less than asked is possible. Approve with a afterwards; nothing is signed here.", style: "quiet" },
+    { text: "Only less than asked is possible. Nothing is signed here; a approves it then.", style: "quiet" },
     ...lines.slice(first, first + room),
   ];
 }
