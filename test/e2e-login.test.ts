@@ -57,7 +57,13 @@ describe("gw login: the keys stay with a program of the operator for a while", a
       const done = await home.run(words.split(" "));
       assert.equal(done.code, 0, `gw ${words}: ${done.err}`);
     }
-    for (const words of ["pack trust demo", "lock", "revoke ses_x", "pack remove demo", "operator pin"]) {
+    for (const words of [
+      "pack trust demo",
+      "lock",
+      "revoke ses_00000000000000000000000000",
+      "pack remove demo",
+      "operator pin",
+    ]) {
       const done = await home.run(words.split(" "));
       assert.deepEqual([done.code, codeOf(done)], [1, "terminal_needed"], `gw ${words}: ${done.out}${done.err}`);
     }

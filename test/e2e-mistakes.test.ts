@@ -18,6 +18,7 @@ describe("what a person mistypes", asUser, () => {
   test("is refused before a secret is asked for, where no secret is needed to see it", async () => {
     const add = ["credential", "add"];
     const bearer = ["--kind", "bearer", "--origin"];
+    const grant = ["grant", "add", "nightly", "--caller", "uid:1040", "--until", "2027-03-31"];
     const mistakes: readonly (readonly [code: string, args: readonly string[]])[] = [
       ["credential_invalid", [...add, "no label", ...bearer, "https://api.acme.example"]],
       ["credential_invalid", [...add, "acme", ...bearer, "api.acme.example"]],
@@ -32,6 +33,19 @@ describe("what a person mistypes", asUser, () => {
       ["not_found", ["caller", "remove", "nobody"]],
       ["not_found", ["webhook", "remove", "nothing"]],
       ["pack_unknown", ["pack", "remove", "nothing"]],
+      ["not_found", ["pack", "place", "nothing"]],
+      ["not_found", ["ticket", "issuer", "remove", "nobody"]],
+      ["not_found", ["ticket", "service", "remove", "nothing"]],
+      ["ticket_issuer_invalid", ["ticket", "issuer", "add", "ada", "--key", "A".repeat(43)]],
+      ["operator_unknown", ["operator", "remove", "nobody"]],
+      ["operator_last", ["operator", "remove", "ada"]],
+      ["grant_invalid", [...grant, "--actions", "acme.nothing.here"]],
+      ["hub_not_joined", ["hub", "leave"]],
+      ["value_not_allowed", ["credential", "lend", "held"]],
+      ["value_not_allowed", ["login", "--for", "13h"]],
+      ["file_not_written", ["backup", home.passphraseFile]],
+      ["not_found", ["approve", "apr_1"]],
+      ["not_found", ["revoke", "ses_1"]],
       // Here nobody could be asked: what is right goes that far.
       ["terminal_needed", [...add, "acme", ...bearer, "https://api.acme.example"]],
       ["terminal_needed", ["operator", "add", "bob"]],
@@ -44,6 +58,10 @@ describe("what a person mistypes", asUser, () => {
       assert.deepEqual([done.code, codeOf(done)], [1, code], args.join(" "));
     }
     assert.equal(vault(), unchanged);
+    for (const words of ["approvals", "console", "unlock", "operation list"]) {
+      const done = await home.run(words.split(" "));
+      assert.deepEqual([done.code, codeOf(done)], [3, "gateway_unreachable"], words);
+    }
   });
 
   test("names what to type instead: a setting with a command of its own, a journal before any gateway ran", async () => {

@@ -3,8 +3,9 @@ import { showIdentifier } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { lastTrusted } from "../../vault/policy/policy.ts";
 import { answering } from "./answer.ts";
-import { type CliIo, type Exit, exits } from "./io.ts";
-import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "./vault/session.ts";
+import type { CliIo, Exit } from "./io.ts";
+import { say, type VaultCliPorts, type VaultOptions } from "./vault/session.ts";
+import { type SignChange, signTried } from "./vault/sign-change.ts";
 
 export interface PackPlaceOptions extends VaultOptions {
   readonly origin?: string;
@@ -19,9 +20,9 @@ export function runPackPlace(name: string, options: PackPlaceOptions, io: CliIo,
     const place: PackPlace | null = origin === undefined ? null : { pack: name, origin, basePath, network };
     const trouble = place === null ? null : troubleWithPlace(place);
     if (trouble !== null) throw new Denied("pack_place_invalid", `The place was not signed: ${trouble}.`);
-    return withOperator(options, io, ports, async (session) => {
-      const subject = origin === undefined ? name : `${name} ${origin}${basePath}`;
-      await applyPolicyChange(session, ports, { what: "pack_placed", subject }, (policy) => {
+    const subject = origin === undefined ? name : `${name} ${origin}${basePath}`;
+    const change = (sign: SignChange): Promise<void> =>
+      sign({ what: "pack_placed", subject }, (policy) => {
         if (lastTrusted(policy, name) === null)
           throw new Denied(
             "not_found",
@@ -30,10 +31,9 @@ export function runPackPlace(name: string, options: PackPlaceOptions, io: CliIo,
         const others = policy.places.filter(({ pack }) => pack !== name);
         return { ...policy, places: place === null ? others : [...others, place] };
       });
-      const where = place === null ? "where the pack says" : `at ${place.origin}${place.basePath}`;
-      const words = `${name} is reached ${where} from now on. Its credential has to be bound to that origin.`;
-      say(io, options.json, { pack: name, origin: place?.origin ?? null, base_path: place?.basePath ?? null }, words);
-      return exits.done;
-    });
+    const where = place === null ? "where the pack says" : `at ${place.origin}${place.basePath}`;
+    const words = `${name} is reached ${where} from now on. Its credential has to be bound to that origin.`;
+    const record = { pack: name, origin: place?.origin ?? null, base_path: place?.basePath ?? null };
+    return signTried(options, io, ports, change, () => say(io, options.json, record, words));
   });
 }

@@ -16,12 +16,12 @@ import { writeBackup } from "./sealed-file.ts";
 /** `gw backup FILE`: the whole home, sealed for its operators and signed by one. A running gateway is not disturbed. */
 export function runBackup(file: string, options: OperatorOptions, deps: CliDeps): Promise<Exit> {
   const { io, vault: ports } = deps;
-  return answering(io, () =>
-    withPassphrase(options, io, ports, async ({ home, operator }) => {
-      const path = resolve(file);
-      if (existsSync(path)) throw new Denied("file_not_written", `${path} is there already. Name another file.`);
-      if (path.startsWith(`${resolve(home.folder)}/`))
-        throw new Denied("file_not_written", "A backup inside the home would be lost with it. Name a file elsewhere.");
+  return answering(io, () => {
+    const path = resolve(file);
+    if (existsSync(path)) throw new Denied("file_not_written", `${path} is there already. Name another file.`);
+    if (path.startsWith(`${resolve(options.home)}/`))
+      throw new Denied("file_not_written", "A backup inside the home would be lost with it. Name a file elsewhere.");
+    return withPassphrase(options, io, ports, async ({ home, operator }) => {
       const keeper = await deps.homeKeeper();
       const vault = home.readVault();
       requireOperator(vault, operator);
@@ -56,8 +56,8 @@ export function runBackup(file: string, options: OperatorOptions, deps: CliDeps)
       } finally {
         removeIfThere(state);
       }
-    }),
-  );
+    });
+  });
 }
 
 /** Where a folder cannot even be entered there is nothing of ours in it. */

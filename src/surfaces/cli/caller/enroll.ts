@@ -6,9 +6,10 @@ import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { answering } from "../answer.ts";
-import { type CliIo, type Exit, exits } from "../io.ts";
+import type { CliIo, Exit } from "../io.ts";
 import { openGivenFile } from "../read-given-file.ts";
-import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "../vault/session.ts";
+import { say, type VaultCliPorts, type VaultOptions } from "../vault/session.ts";
+import { type SignChange, signTried } from "../vault/sign-change.ts";
 import { listAuthorities } from "./list.ts";
 
 /** `gw caller enroll FILE --as NAME`: an operator vouches for the exact bytes of a program file. */
@@ -21,9 +22,9 @@ export function runCallerEnroll(
   return answering(io, async () => {
     const path = findProgram(file);
     const digest = await digestProgram(path);
-    return withOperator(options, io, ports, async (session) => {
-      let files = 0;
-      await applyPolicyChange(session, ports, { what: "caller_enrolled", subject: options.as }, (policy) => {
+    let files = 0;
+    const change = (sign: SignChange): Promise<void> =>
+      sign({ what: "caller_enrolled", subject: options.as }, (policy) => {
         const named = listAuthorities(policy).filter(({ authority }) => authority === options.as);
         if (named.some(({ kind }) => kind !== "enrolled"))
           throw new Denied(
@@ -35,15 +36,14 @@ export function runCallerEnroll(
         files = others.filter(({ authority }) => authority === options.as).length + 1;
         return { ...policy, callers: [...others, enrolled] };
       });
-      const record = { authority: options.as, image_digest: digest, path };
+    return await signTried(options, io, ports, change, () =>
       say(
         io,
         options.json,
-        record,
+        { authority: options.as, image_digest: digest, path },
         `${showIdentifier(path)} is enrolled as ${showIdentifier(options.as)} (${digest}).${files > 1 ? ` ${files} files carry this name: gw caller list.` : ""} An updated file must be enrolled again.`,
-      );
-      return exits.done;
-    });
+      ),
+    );
   });
 }
 

@@ -3,21 +3,23 @@ import { Denied } from "../../../kernel/failure.ts";
 import type { Policy } from "../../../vault/policy/policy.ts";
 import type { PolicyDraft } from "../../../vault/policy/verify.ts";
 import { answering } from "../answer.ts";
-import { type CliIo, type Exit, exits } from "../io.ts";
-import { say, type VaultCliPorts, type VaultOptions, withOperator } from "../vault/session.ts";
-import { type SignChange, signerIn, trialOf } from "../vault/sign-change.ts";
+import type { CliIo, Exit } from "../io.ts";
+import { say, type VaultCliPorts, type VaultOptions } from "../vault/session.ts";
+import { type SignChange, signTried } from "../vault/sign-change.ts";
 import { listAuthorities } from "./list.ts";
 
 /** `gw caller remove NAME_OR_DIGEST`. Running sessions go on; the next card no longer names the authority. */
 export function runCallerRemove(which: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
-  return answering(io, async () => {
-    await removeCaller(which, trialOf(options, ports));
-    return withOperator(options, io, ports, async (session) => {
-      await removeCaller(which, signerIn(session, ports));
-      say(io, options.json, { removed: which }, `${showIdentifier(which)} vouches for no caller any more.`);
-      return exits.done;
-    });
-  });
+  const told = `${showIdentifier(which)} vouches for no caller any more.`;
+  return answering(io, () =>
+    signTried(
+      options,
+      io,
+      ports,
+      (sign) => removeCaller(which, sign),
+      () => say(io, options.json, { removed: which }, told),
+    ),
+  );
 }
 
 export async function removeCaller(which: string, sign: SignChange): Promise<void> {

@@ -13,7 +13,8 @@ import { sigstoreFolder, trustedRootPath } from "../../../vault/policy/sigstore-
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { readGivenFile } from "../read-given-file.ts";
-import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "../vault/session.ts";
+import { say, type VaultCliPorts, type VaultOptions, withOperator } from "../vault/session.ts";
+import { type SignChange, signerIn, signTried, trialOf } from "../vault/sign-change.ts";
 import { listAuthorities } from "./list.ts";
 import type { SignatureChecks } from "./signatures.ts";
 
@@ -65,14 +66,10 @@ async function trustIdentity(
     );
   }
   const root = options.root === undefined ? null : readRoot(options.root, checks);
-  return withOperator(options, io, ports, async (session) => {
-    const { home } = options;
-    if (root !== null) {
-      makeFolder(sigstoreFolder(home));
-      replaceFile(trustedRootPath(home, root.digest), root.bytes, ports.random);
-    }
-    let digest = "" as Digest;
-    await applyPolicyChange(session, ports, { what: "caller_signer_trusted", subject: name }, (policy) => {
+  const { home } = options;
+  let digest = "" as Digest;
+  const change = (sign: SignChange): Promise<void> =>
+    sign({ what: "caller_signer_trusted", subject: name }, (policy) => {
       requireNewName(policy, name);
       const before: SigstoreTrust | null = policy.sigstore;
       const trustedRootDigest = root?.digest ?? before?.trustedRootDigest;
@@ -87,6 +84,13 @@ async function trustIdentity(
       const identities = [...(before?.identities ?? []), { name, subject, issuer }];
       return { ...policy, sigstore: { trustedRootDigest, identities } };
     });
+  await change(trialOf(options, ports));
+  return withOperator(options, io, ports, async (session) => {
+    if (root !== null) {
+      makeFolder(sigstoreFolder(home));
+      replaceFile(trustedRootPath(home, root.digest), root.bytes, ports.random);
+    }
+    await change(signerIn(session, ports));
     if (root !== null) dropOldRoots(home, digest);
     const line =
       `Programs that ${showIdentifier(subject)} signed are shown as ${showIdentifier(name)} (trusted root ${digest}). ` +
@@ -104,18 +108,17 @@ function trustImaKey(
   ports: VaultCliPorts,
 ): Promise<Exit> {
   const publicKey = readImaKeyFile(file);
-  return withOperator(options, io, ports, async (session) => {
-    await applyPolicyChange(session, ports, { what: "caller_signer_trusted", subject: name }, (policy) => {
+  const change = (sign: SignChange): Promise<void> =>
+    sign({ what: "caller_signer_trusted", subject: name }, (policy) => {
       requireNewName(policy, name);
       const known = policy.imaKeys.find((one) => one.publicKey.equals(publicKey));
       if (known !== undefined) throw unusable(`That key is trusted already, as ${showIdentifier(known.name)}.`);
       return { ...policy, imaKeys: [...policy.imaKeys, { name, publicKey }] };
     });
-    const digest = digestBytes(publicKey);
-    const line = `Programs with an IMA signature by this key are shown as ${showIdentifier(name)} (${digest}).`;
-    say(io, options.json, { authority: name, key_digest: digest }, line);
-    return exits.done;
-  });
+  const digest = digestBytes(publicKey);
+  const line = `Programs with an IMA signature by this key are shown as ${showIdentifier(name)} (${digest}).`;
+  const record = { authority: name, key_digest: digest };
+  return signTried(options, io, ports, change, () => say(io, options.json, record, line));
 }
 
 /** The public half of a key or certificate, PEM or DER, as policy keeps it. */

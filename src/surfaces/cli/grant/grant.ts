@@ -7,19 +7,19 @@ import { boundsWords, callerWords, grantRecord } from "../../../conventions/gran
 import { isoTime } from "../../../kernel/clock.ts";
 import { showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
-import { openHome } from "../../../vault/files/home.ts";
+import { openHome, type VaultHome } from "../../../vault/files/home.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { readTrustedPacks } from "../packs.ts";
 import {
   findLogin,
+  say,
   type VaultCliPorts,
   type VaultOptions,
   type VaultSession,
-  withOperator,
   withReader,
 } from "../vault/session.ts";
-import { type SignChange, signerIn, trialOf } from "../vault/sign-change.ts";
+import { type SignChange, signerIn, signTried } from "../vault/sign-change.ts";
 import { readGrantCaller } from "./caller.ts";
 import { draftGrant, type GrantWords } from "./draft.ts";
 import { followLastUses } from "./last-use.ts";
@@ -31,13 +31,18 @@ export type GrantAddOptions = VaultOptions & Omit<GrantWords, "name"> & { readon
 export function runGrantAdd(name: string, options: GrantAddOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
   return answering(io, async () => {
     const caller = await readGrantCaller(options.caller, options.home);
-    return withOperator(options, io, ports, async (session) => {
-      const grant = await signGrant({ ...options, name }, caller, placeIn(session, ports), ports);
-      if (options.json) io.out(JSON.stringify(grantRecord(grant)));
-      else saySigned(grant, io);
-      for (const line of warnings(grant)) io.err(line);
-      return exits.done;
-    });
+    const home = openHome(options.home, ports.random);
+    return await signTried(
+      options,
+      io,
+      ports,
+      (sign) => signGrant({ ...options, name }, caller, placeAt(home, sign), ports),
+      (grant) => {
+        if (options.json) io.out(JSON.stringify(grantRecord(grant)));
+        else saySigned(grant, io);
+        for (const line of warnings(grant)) io.err(line);
+      },
+    );
   });
 }
 
@@ -54,12 +59,12 @@ export interface GrantPlace {
   readonly sign: SignChange;
 }
 
-export function placeIn(session: VaultSession, ports: VaultCliPorts): GrantPlace {
-  const { home } = session;
-  return {
-    packs: async () => readTrustedPacks(home.folder, home.readPolicy(home.readVault())),
-    sign: signerIn(session, ports),
-  };
+export function placeIn({ home, operator }: VaultSession, ports: VaultCliPorts): GrantPlace {
+  return placeAt(home, signerIn({ home, operator }, ports));
+}
+
+function placeAt(home: VaultHome, sign: SignChange): GrantPlace {
+  return { packs: async () => readTrustedPacks(home.folder, home.readPolicy(home.readVault())), sign };
 }
 
 /** A grant that was written on one line, beside a card. */
@@ -153,15 +158,16 @@ export function showGrant(grant: Grant, { json }: Pick<VaultOptions, "json">, io
 
 /** `gw grant remove NAME`: it counts no longer, in sessions that stand on it either. */
 export function runGrantRemove(name: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
-  return answering(io, async () => {
-    await removeGrant(name, trialOf(options, ports));
-    return withOperator(options, io, ports, async (session) => {
-      await removeGrant(name, signerIn(session, ports));
-      if (options.json) io.out(JSON.stringify({ grant: name, removed: true }));
-      else io.out(`${name} is removed. Sessions that stand on it send nothing more.`);
-      return exits.done;
-    });
-  });
+  const told = `${name} is removed. Sessions that stand on it send nothing more.`;
+  return answering(io, () =>
+    signTried(
+      options,
+      io,
+      ports,
+      (sign) => removeGrant(name, sign),
+      () => say(io, options.json, { grant: name, removed: true }, told),
+    ),
+  );
 }
 
 export async function removeGrant(name: string, sign: SignChange): Promise<void> {

@@ -63,11 +63,11 @@ export function runHubDecide(
     }
     const { approval, speaker, log } = found;
     if (!options.json) for (const line of approvalLines(approval, options)) deps.io.err(line);
+    const word = wordOn(approval, decision, options, session.home);
     if (decision === "approve" && !(await isMeant(options, deps))) {
       deps.io.err(`Nothing was signed. ${showIdentifier(id)} still waits.`);
       return exits.denied;
     }
-    const word = wordOn(approval, decision, options, session.home);
     // It is signed first: where it does not hold, nothing is approved.
     if (options.grant === true) {
       deps.io.err(FOR_EACH_HOST);

@@ -4,6 +4,7 @@ import { HUB_SCHEMA } from "../../../hub/schema.ts";
 import { type LeaveStatement, signHub } from "../../../hub/statement.ts";
 import { isoTime } from "../../../kernel/clock.ts";
 import { Denied } from "../../../kernel/failure.ts";
+import { openHome, type VaultHome } from "../../../vault/files/home.ts";
 import { openHubSecrets } from "../../../vault/hub-secrets.ts";
 import { withoutGateway } from "../../../vault/policy/hub-entries.ts";
 import type { HubGateway, HubMembership, HubPolicy } from "../../../vault/policy/policy.ts";
@@ -17,10 +18,11 @@ import { applyPolicyChange, say, type VaultSession, withOperator } from "../vaul
 /** `gw hub leave [NAME]`: nothing goes there any more; what is there stays provable. A hub that is away is left all the same. */
 export function runHubLeave(name: string | undefined, options: OperatorOptions, deps: CliDeps): Promise<Exit> {
   const { io } = deps;
-  return answering(io, () =>
-    withOperator(options, io, deps.vault, async (session) => {
-      const { hub } = session.home.readPolicy(session.home.readVault());
-      if (hub === null) throw new Denied("hub_not_joined", "This gateway belongs to no hub.");
+  return answering(io, () => {
+    const before = requireHub(openHome(options.home, deps.random));
+    if (name !== undefined) requireGateway(before, name, ({ gateway }) => gateway === name);
+    return withOperator(options, io, deps.vault, async (session) => {
+      const hub = requireHub(session.home);
       const leaving = { hubId: hub.hubId, ...(await whoLeaves(name, hub, session, options, deps)) };
       const { hubId, gateway } = leaving;
       await applyPolicyChange(session, deps.vault, { what: "hub_left", subject: gateway }, (policy) => ({
@@ -40,33 +42,41 @@ export function runHubLeave(name: string | undefined, options: OperatorOptions, 
       const left = `${gateway} left ${hubId}. Its log there stays. Drop its login in the database too: it can still read what is sealed for all hosts of this vault.`;
       say(io, options.json, { hub_id: hubId, gateway, told }, left);
       return exits.done;
-    }),
-  );
+    });
+  });
+}
+
+function requireHub(home: VaultHome): HubPolicy {
+  const { hub } = home.readPolicy(home.readVault());
+  if (hub === null) throw new Denied("hub_not_joined", "No gateway of this vault is on a hub: there is none to leave.");
+  return hub;
+}
+
+function requireGateway({ gateways }: HubPolicy, name: string, isMeant: (gateway: HubGateway) => boolean): HubGateway {
+  const found = gateways.find(isMeant);
+  if (found !== undefined) return found;
+  const names = gateways.map(({ gateway }) => gateway).join(", ");
+  throw new Denied("hub_not_joined", `${name} is not on the hub. These are: ${names}`);
 }
 
 /** The one that was named, the only one, or the gateway that runs here. */
 async function whoLeaves(
   name: string | undefined,
-  { gateways }: HubPolicy,
+  hub: HubPolicy,
   { operator }: VaultSession,
   options: OperatorOptions,
   deps: CliDeps,
 ): Promise<HubGateway> {
-  const [first, second] = gateways;
-  if (name === undefined && first !== undefined && second === undefined) return first;
-  let own: Buffer | null = null;
-  if (name === undefined) {
-    const client = await connectOperator(operatorDoor(options), operator, deps.clock);
-    try {
-      own = Buffer.from((await client.hostKeys()).identity_key, "base64url");
-    } finally {
-      client.close();
-    }
+  if (name !== undefined) return requireGateway(hub, name, ({ gateway }) => gateway === name);
+  const [first, second] = hub.gateways;
+  if (first !== undefined && second === undefined) return first;
+  const client = await connectOperator(operatorDoor(options), operator, deps.clock);
+  try {
+    const own = Buffer.from((await client.hostKeys()).identity_key, "base64url");
+    return requireGateway(hub, "This gateway", ({ identityKey }) => identityKey.equals(own));
+  } finally {
+    client.close();
   }
-  const found = gateways.find((one) => (own === null ? one.gateway === name : one.identityKey.equals(own)));
-  if (found !== undefined) return found;
-  const names = gateways.map(({ gateway }) => gateway).join(", ");
-  throw new Denied("hub_not_joined", `${name ?? "This gateway"} is not on the hub. These are: ${names}`);
 }
 
 async function sayGoodbye({ operator }: VaultSession, leaving: HubMembership, { clock }: CliDeps): Promise<void> {

@@ -7,6 +7,7 @@ import { makeFolder } from "../../../vault/files/make-folder.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import type { BaseOptions } from "../options.ts";
+import { sayProse } from "../say-prose.ts";
 
 /** What of the machine and the person these commands touch. */
 export interface InstallPorts {
@@ -39,11 +40,13 @@ export function runInstall(options: BaseOptions, io: CliIo, ports: InstallPorts)
     } else chmodSync(path, 0o700);
     if (options.json) io.out(JSON.stringify({ installed: path, systemd: managed }));
     else {
-      io.out(`Wrote ${path}.`);
-      io.out(
+      sayProse(io, `Wrote ${path}.`, 2);
+      sayProse(
+        io,
         managed
-          ? "It starts with your session and is locked until you unlock it: gw unlock --first. Without a session: loginctl enable-linger."
-          : `No systemd of yours runs here. Start the gateway with: ${path}   then: gw unlock --first`,
+          ? "It runs with your session, and is locked until you unlock it: gw unlock --first. To keep it without a session: loginctl enable-linger"
+          : `No systemd of yours runs here. Start the gateway with: ${path} and in another terminal: gw unlock --first`,
+        2,
       );
     }
     return exits.done;
@@ -62,8 +65,12 @@ export function runUninstall(options: BaseOptions, io: CliIo, ports: InstallPort
     for (const path of there) rmSync(path);
     if (there.includes(unit)) ports.systemctl(["daemon-reload"]);
     if (options.json) io.out(JSON.stringify({ removed: there }));
-    else if (there.length === 0) io.out("Nothing of gw install --user is here.");
-    else io.out(`Removed ${there.join(" and ")}. ${options.home} is untouched: it holds your secrets and your log.`);
+    else if (there.length === 0) sayProse(io, "Nothing of gw install --user is here.");
+    else {
+      const removed = `Removed ${there.join(" and ")}. ${options.home} is untouched: it holds your secrets and your log.`;
+      sayProse(io, removed, 2);
+      if (there.includes(script)) sayProse(io, "A gateway that the script started runs on, until Ctrl-C there.", 2);
+    }
     return exits.done;
   });
 }

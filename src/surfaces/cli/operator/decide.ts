@@ -1,14 +1,15 @@
 import type { Narrowing } from "../../../conventions/approval/decision.ts";
 import { requireNarrowable } from "../../../conventions/approval/narrowing.ts";
 import { renderCard, renderEssential } from "../../../conventions/approval/render.ts";
+import { narrowingWords } from "../../../conventions/approval/render-narrowing.ts";
 import { proposeGrant } from "../../../conventions/grant/propose.ts";
-import { canonicalJson } from "../../../kernel/canonical-json.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
-import type { JsonValue } from "../../../kernel/json.ts";
+import { readId } from "../../../kernel/ids.ts";
 import type { VaultHome } from "../../../vault/files/home.ts";
 import type { Decision, TicketEntered } from "../../client/draft-decision.ts";
 import { ordersOf } from "../../client/orders.ts";
+import type { ReadingClient } from "../../client/reading.ts";
 import type { ApprovalRecord, ApprovalView } from "../../operator/answers.ts";
 import { answering } from "../answer.ts";
 import { type BudgetOptions, budgetAsked } from "../commands/budget-options.ts";
@@ -17,8 +18,9 @@ import { type GrantPlace, placeIn, signGrantLine } from "../grant/grant.ts";
 import { writeGrantLine } from "../grant/line.ts";
 import { type Exit, exits } from "../io.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
+import { hangOf, sayProse } from "../say-prose.ts";
 import { type VaultSession, withOperator } from "../vault/session.ts";
-import { withGateway, withReadingGateway } from "./session.ts";
+import { lookFirst, withGateway, withReadingGateway } from "./session.ts";
 import { emergencyOf } from "./ticket.ts";
 import { readWhere, splitWhere } from "./where.ts";
 
@@ -50,7 +52,9 @@ export function runApprovals(options: OperatorOptions & EvidenceOption, deps: Cl
       const waiting = await client.approvals();
       if (options.json) io.out(JSON.stringify(waiting, null, 2));
       else if (waiting.length === 0) io.out("Nothing waits for a decision.");
-      else for (const approval of waiting) for (const line of approvalLines(approval, options)) io.out(line);
+      else
+        for (const approval of waiting)
+          for (const line of approvalLines(approval, options)) sayProse(io, line, hangOf(line));
       return exits.done;
     }),
   );
@@ -75,28 +79,44 @@ export function runRevoke(id: string, options: ApproveOptions, deps: CliDeps): P
     else io.out(`Session ${showIdentifier(id)} has ended.`);
     return exits.done;
   };
-  // What takes power away works on an old home too.
-  return answering(io, () => withOperator(options, io, deps.vault, inSession, { goingBack: "told" }));
+  return answering(io, async () => {
+    if (readId("ses", id) === undefined)
+      throw new Denied("not_found", `"${showText(id)}" is no session. See them with: gw sessions`);
+    // What takes power away works on an old home too.
+    return await withOperator(options, io, deps.vault, inSession, { goingBack: "told" });
+  });
 }
 
-function decide(named: string | undefined, decision: "approve" | "deny", options: ApproveOptions, deps: CliDeps) {
+async function decide(
+  named: string | undefined,
+  decision: "approve" | "deny",
+  options: ApproveOptions,
+  deps: CliDeps,
+): Promise<Exit> {
   // A script names what it signs: whatever waits by now may be something else.
   if (named === undefined && isUnseen(options, deps))
     throw new Denied("value_not_allowed", "Name the card: gw approve ID. See: gw approvals");
-  return withGateway(options, deps, async (session) => {
+  if (named !== undefined && readId("apr", named) === undefined)
+    throw new Denied("not_found", `"${showText(named)}" is no card. See those that wait: gw approvals`);
+  const find = async (client: ReadingClient): Promise<ApprovalView> => {
+    const found = await client.approval(named ?? onlyOne(await client.approvals()));
+    if (found.state === "pending") return found;
+    const id = showIdentifier(found.approval_id);
+    throw new Denied("approval_not_pending", `${id} is ${found.state}; nothing was changed.`);
+  };
+  // Where a login may look, before a PIN is typed.
+  await lookFirst(options, deps, async (client) => void (await find(client)));
+  return await withGateway(options, deps, async (session) => {
     const { client } = session;
-    const id = named ?? onlyOne(await client.approvals());
-    const approval = await client.approval(id);
-    if (approval.state !== "pending") {
-      throw new Denied("approval_not_pending", `${showIdentifier(id)} is ${approval.state}; nothing was changed.`);
-    }
+    const approval = await find(client);
+    const id = approval.approval_id;
     if (!options.json) for (const line of approvalLines(approval, options)) deps.io.err(line);
+    // Whatever is wrong with it is said before anything is asked or a grant is signed.
+    const word = wordOn(approval, decision, options, session.home);
     if (decision === "approve" && !(await isMeant(options, deps))) {
       deps.io.err(`Nothing was signed. ${showIdentifier(id)} still waits.`);
       return exits.denied;
     }
-    // Whatever is wrong with it is said before a grant is signed.
-    const word = wordOn(approval, decision, options, session.home);
     if (options.grant === true) await signProposed(approval, placeIn(session, deps.vault), options, deps);
     const decided = await client.decide(approval, word);
     if (options.json) deps.io.out(JSON.stringify(decided, null, 2));
@@ -205,16 +225,15 @@ function narrowing({ card, mode }: ApprovalView, options: ApproveOptions, home: 
   return narrowed;
 }
 
-function narrowedWords(narrow: Narrowing | null): string {
-  return narrow === null ? "" : `, narrowed to ${showText(canonicalJson(narrow as JsonValue))}`;
-}
-
 /** What has to be read; the evidence, which is signed with it, where it is asked for. */
 export function approvalLines(approval: ApprovalView, { evidence }: EvidenceOption): readonly string[] {
   const lines = evidence === true ? renderCard(approval.card) : renderEssential(approval.card);
   return [
     `${approval.approval_id}  ${approval.state}, ${Math.ceil(approval.expires_in_ms / 1000)} s left, ${showText(approval.run_id)}`,
-    ...approval.given.map(({ operator, narrow }) => `  approved by ${showText(operator)}${narrowedWords(narrow)}`),
+    ...approval.given.map(
+      ({ operator, narrow }) =>
+        `  approved by ${showText(operator)}${narrow === null ? "" : `, narrowed to ${narrowingWords(narrow)}`}`,
+    ),
     ...lines.map((line) => `  ${line}`),
     "",
   ];

@@ -8,6 +8,7 @@ import { Denied } from "../../../kernel/failure.ts";
 import { openHome } from "../../../vault/files/home.ts";
 import { checkHighWater, type HighWater } from "../../../vault/high-water.ts";
 import { connectOperator, type OperatorClient } from "../../client/operator.ts";
+import { readStatus } from "../../client/read-status.ts";
 import { openReading, type ReadingClient } from "../../client/reading.ts";
 import type { Status } from "../../operator/answers.ts";
 import { checkLog } from "../audit/check-log.ts";
@@ -22,12 +23,14 @@ export interface GatewaySession extends VaultSession {
 }
 
 /** Unlocks an operator in this process and logs in to the running gateway with their key. */
-export function withGateway(
+export async function withGateway(
   options: OperatorOptions & { readonly attest?: boolean },
   deps: CliDeps,
   work: (session: GatewaySession) => Promise<Exit>,
 ): Promise<Exit> {
-  return withOperator(options, deps.io, deps.vault, (session) => logIn(session, options, deps, work));
+  // Whether anybody answers there, before a secret is typed for it.
+  await readStatus(operatorDoor(options));
+  return await withOperator(options, deps.io, deps.vault, (session) => logIn(session, options, deps, work));
 }
 
 /** What a session with the gateway needs of the machine. */

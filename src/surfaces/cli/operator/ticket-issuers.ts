@@ -8,7 +8,8 @@ import { keyIdOf, RAW_KEY_BYTES, rawPublicOf } from "../../../vault/keys.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { readGivenFile } from "../read-given-file.ts";
-import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "../vault/session.ts";
+import { say, type VaultCliPorts, type VaultOptions } from "../vault/session.ts";
+import { type SignChange, signTried } from "../vault/sign-change.ts";
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/;
 
@@ -27,8 +28,8 @@ export function runTicketIssuerAdd(
     }
     const publicKey = readIssuerKey(options.key);
     const keyId = keyIdOf(publicKey);
-    return withOperator(options, io, ports, async (session) => {
-      await applyPolicyChange(session, ports, { what: "ticket_issuer_added", subject: name }, (policy, vault) => {
+    const change = (sign: SignChange): Promise<void> =>
+      sign({ what: "ticket_issuer_added", subject: name }, (policy, vault) => {
         if (vault.operators.some((operator) => operator.name === name || operator.keyId === keyId)) {
           throw unusable("An operator has that name or key. Operators sign their own contexts: gw ticket issue.");
         }
@@ -40,10 +41,8 @@ export function runTicketIssuerAdd(
         }
         return { ...policy, ticketIssuers: [...policy.ticketIssuers, { issuer: name, publicKey }] };
       });
-      const line = `${name} may now issue work contexts (key ${keyId}). It cannot approve, and it cannot declare an emergency.`;
-      say(io, options.json, { issuer: name, key_id: keyId }, line);
-      return exits.done;
-    });
+    const line = `${name} may now issue work contexts (key ${keyId}). It cannot approve, and it cannot declare an emergency.`;
+    return signTried(options, io, ports, change, () => say(io, options.json, { issuer: name, key_id: keyId }, line));
   });
 }
 
@@ -70,23 +69,17 @@ export function runTicketIssuerRemove(
   io: CliIo,
   ports: VaultCliPorts,
 ): Promise<Exit> {
+  const change = (sign: SignChange): Promise<void> =>
+    sign({ what: "ticket_issuer_removed", subject: name }, (policy) => {
+      const ticketIssuers = policy.ticketIssuers.filter(({ issuer }) => issuer !== name);
+      if (ticketIssuers.length === policy.ticketIssuers.length) {
+        throw new Denied("not_found", `No ticket issuer is called ${showIdentifier(name)}: gw ticket issuer list.`);
+      }
+      return { ...policy, ticketIssuers };
+    });
+  const line = `${showIdentifier(name)} no longer issues work contexts; those it signed count no more.`;
   return answering(io, () =>
-    withOperator(options, io, ports, async (session) => {
-      await applyPolicyChange(session, ports, { what: "ticket_issuer_removed", subject: name }, (policy) => {
-        const ticketIssuers = policy.ticketIssuers.filter(({ issuer }) => issuer !== name);
-        if (ticketIssuers.length === policy.ticketIssuers.length) {
-          throw new Denied("not_found", `No ticket issuer is called ${showIdentifier(name)}: gw ticket issuer list.`);
-        }
-        return { ...policy, ticketIssuers };
-      });
-      say(
-        io,
-        options.json,
-        { removed: name },
-        `${showIdentifier(name)} no longer issues work contexts; those it signed count no more.`,
-      );
-      return exits.done;
-    }),
+    signTried(options, io, ports, change, () => say(io, options.json, { removed: name }, line)),
   );
 }
 

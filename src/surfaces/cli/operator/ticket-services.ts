@@ -11,7 +11,8 @@ import { readService, servicePage } from "../../../vault/policy/service-entries.
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { readGivenFile } from "../read-given-file.ts";
-import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "../vault/session.ts";
+import { say, type VaultCliPorts, type VaultOptions } from "../vault/session.ts";
+import { type SignChange, signTried } from "../vault/sign-change.ts";
 
 export interface ServiceOptions extends VaultOptions {
   readonly action: string;
@@ -33,17 +34,15 @@ export function runTicketServiceAdd(
   return answering(io, () => {
     const service = serviceOf(system, options);
     requireReader(options.home, service);
-    return withOperator(options, io, ports, async (session) => {
-      await applyPolicyChange(session, ports, { what: "ticket_service_trusted", subject: system }, (policy) => {
+    const change = (sign: SignChange): Promise<void> =>
+      sign({ what: "ticket_service_trusted", subject: system }, (policy) => {
         if (policy.ticketServices.some((one) => one.system === system)) {
           throw unusable(`${system} has a service already: gw ticket service remove ${system}, then add the other.`);
         }
         return { ...policy, ticketServices: [...policy.ticketServices, service] };
       });
-      const line = `Tickets of ${system} count only while ${service.action} says that they are ${service.openStates.map(showIdentifier).join(" or ")}.`;
-      say(io, options.json, servicePage(service), line);
-      return exits.done;
-    });
+    const line = `Tickets of ${system} count only while ${service.action} says that they are ${service.openStates.map(showIdentifier).join(" or ")}.`;
+    return signTried(options, io, ports, change, () => say(io, options.json, servicePage(service), line));
   });
 }
 
@@ -67,19 +66,17 @@ export function runTicketServiceRemove(
   io: CliIo,
   ports: VaultCliPorts,
 ): Promise<Exit> {
+  const change = (sign: SignChange): Promise<void> =>
+    sign({ what: "ticket_service_removed", subject: system }, (policy) => {
+      const ticketServices = policy.ticketServices.filter((one) => one.system !== system);
+      if (ticketServices.length === policy.ticketServices.length) {
+        throw new Denied("not_found", `${showIdentifier(system)} has no ticket service: gw ticket service list.`);
+      }
+      return { ...policy, ticketServices };
+    });
+  const line = `Tickets of ${showIdentifier(system)} are no longer looked up: they count on the word of whoever signs them.`;
   return answering(io, () =>
-    withOperator(options, io, ports, async (session) => {
-      await applyPolicyChange(session, ports, { what: "ticket_service_removed", subject: system }, (policy) => {
-        const ticketServices = policy.ticketServices.filter((one) => one.system !== system);
-        if (ticketServices.length === policy.ticketServices.length) {
-          throw new Denied("not_found", `${showIdentifier(system)} has no ticket service: gw ticket service list.`);
-        }
-        return { ...policy, ticketServices };
-      });
-      const line = `Tickets of ${showIdentifier(system)} are no longer looked up: they count on the word of whoever signs them.`;
-      say(io, options.json, { removed: system }, line);
-      return exits.done;
-    }),
+    signTried(options, io, ports, change, () => say(io, options.json, { removed: system }, line)),
   );
 }
 

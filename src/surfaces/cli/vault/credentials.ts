@@ -79,12 +79,13 @@ export function storeGiven(
     const source = readSourceOptions(options);
     if (exchange === undefined) refuseExchangeOptions(withoutOwn(kind, asked, source !== undefined));
     const header = options.header === undefined ? {} : { headerName: options.header };
-    readPlace(openHome(options.home, ports.random).readVault(), { label, kind, boundTo, ...header });
+    const home = openHome(options.home, ports.random);
+    readPlace(home.readVault(), { label, kind, boundTo, ...header });
+    const lenders = readLenders(home, options.gateway);
     return await withOperator(options, io, ports, async (session) => {
       using given =
         google?.secret ?? (hasNoSecret(exchange, source) ? Secret.take(Buffer.alloc(0)) : await take(session, kind));
       using secret = withUsername(kind, options.username, given);
-      const lenders = readLenders(session, options.gateway);
       const vault = await withKeyPassphrase(kind, options, io, (keyPassphrase) =>
         storeCredential(session, ports, {
           ...{ label, kind, boundTo, secret, eachUse: options.eachUse },
@@ -162,11 +163,12 @@ export function runCredentialLend(
   ports: VaultCliPorts,
 ): Promise<Exit> {
   return answering(io, () => {
-    findEntry(openHome(options.home, ports.random).readVault(), label);
+    const home = openHome(options.home, ports.random);
+    findEntry(home.readVault(), label);
+    const lenders = readLenders(home, options.gateway);
+    if ((lenders === undefined) !== (options.anywhere === true))
+      throw new Denied("value_not_allowed", "Name who may lend it: --gateway NAME, or --anywhere.");
     return withOperator(options, io, ports, async (session) => {
-      const lenders = readLenders(session, options.gateway);
-      if ((lenders === undefined) !== (options.anywhere === true))
-        throw new Denied("value_not_allowed", "Name who may lend it: --gateway NAME, or --anywhere.");
       const vault = await lendCredential(session, ports, label, lenders ?? null);
       return sayCredential(io, options, vault, label, "sealed anew");
     });

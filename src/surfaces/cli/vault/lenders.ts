@@ -1,7 +1,7 @@
 import { Denied } from "../../../kernel/failure.ts";
 import type { Lender } from "../../../vault/extras.ts";
+import type { VaultHome } from "../../../vault/files/home.ts";
 import type { HubPolicy } from "../../../vault/policy/policy.ts";
-import type { VaultSession } from "./session.ts";
 
 const GROUP = "group:";
 
@@ -9,7 +9,7 @@ const GROUP = "group:";
  * The gateways that these words name, as signed policy has them now: NAME, or group:NAME for all that joined with it. Undefined where
  * nothing was named.
  */
-export function readLenders({ home }: VaultSession, words: readonly string[] = []): readonly Lender[] | undefined {
+export function readLenders(home: VaultHome, words: readonly string[] = []): readonly Lender[] | undefined {
   if (words.length === 0) return undefined;
   const { hub } = home.readPolicy(home.readVault());
   const found = new Map(

@@ -10,8 +10,8 @@ import type { Vault } from "../../../vault/vault.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { readTrustedPacks } from "../packs.ts";
-import { say, type VaultCliPorts, type VaultOptions, type VaultSession, withOperator } from "./session.ts";
-import { type SignChange, signerIn, trialOf } from "./sign-change.ts";
+import { say, type VaultCliPorts, type VaultOptions, type VaultSession } from "./session.ts";
+import { type SignChange, signTried } from "./sign-change.ts";
 
 /** `gw passkey list`: the keys that only a hand can use, and whose they are. */
 export function runPasskeyList(options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
@@ -43,19 +43,16 @@ function counts(passkey: EnrolledPasskey, { vaultId, operators }: Vault): boolea
 
 /** `gw passkey remove NAME`: it decides nothing from now on. */
 export function runPasskeyRemove(which: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
-  return answering(io, async () => {
-    await removePasskey(which, trialOf(options, ports));
-    return withOperator(options, io, ports, async (session) => {
-      const gone = await removePasskey(which, signerIn(session, ports));
-      say(
-        io,
-        options.json,
-        { removed: gone.credentialId },
-        `${gone.name} of ${gone.operator} decides nothing any more.`,
-      );
-      return exits.done;
-    });
-  });
+  return answering(io, () =>
+    signTried(
+      options,
+      io,
+      ports,
+      (sign) => removePasskey(which, sign),
+      ({ name, operator, credentialId }) =>
+        say(io, options.json, { removed: credentialId }, `${name} of ${operator} decides nothing any more.`),
+    ),
+  );
 }
 
 /** By its own name or by the authenticator's for it. One that is the last is kept while a rule demands passkeys. */
@@ -99,11 +96,9 @@ export function runDecideWith(
   io: CliIo,
   ports: VaultCliPorts,
 ): Promise<Exit> {
-  return answering(io, async () => {
+  return answering(io, () => {
     const passkey = readRule(word, options);
-    await signRule(passkey, trialOf(options, ports));
-    return withOperator(options, io, ports, async (session) => {
-      const subject = await signRule(passkey, signerIn(session, ports));
+    const tell = (subject: string, session: VaultSession): void => {
       const { credentials } = session.home.readVault();
       const { packs } = policyOf(session);
       for (const name of options.pack ?? [])
@@ -112,8 +107,8 @@ export function runDecideWith(
         if (!credentials.some(({ label }) => label === name))
           warnUnknown(io, `the vault has no credential ${name}`, "gw credential list");
       say(io, options.json, { decide_with: passkey }, `A yes needs ${subject}.`);
-      return exits.done;
-    });
+    };
+    return signTried(options, io, ports, (sign) => signRule(passkey, sign), tell);
   });
 }
 
@@ -136,17 +131,15 @@ export function runApprovers(
   io: CliIo,
   ports: VaultCliPorts,
 ): Promise<Exit> {
-  return answering(io, async () => {
+  return answering(io, () => {
     if (count !== "1" && count !== "2") throw new Denied("value_not_allowed", "One approver or two: 1 or 2.");
-    await signApprovers(action, count, trialOf(options, ports));
-    return withOperator(options, io, ports, async (session) => {
-      const words = await signApprovers(action, count, signerIn(session, ports));
+    const tell = (words: string, session: VaultSession): void => {
       const actions = readTrustedPacks(options.home, policyOf(session)).flatMap((pack) => [...pack.actions.values()]);
       if (count === "2" && !actions.some(({ qualifiedName }) => qualifiedName === action))
         warnUnknown(io, `no trusted pack has an action ${action}`, "gw actions");
       say(io, options.json, { action, approvers: Number(count) }, `${action}: ${words}.`);
-      return exits.done;
-    });
+    };
+    return signTried(options, io, ports, (sign) => signApprovers(action, count, sign), tell);
   });
 }
 

@@ -10,8 +10,8 @@ import { openHome } from "../../../vault/files/home.ts";
 import { webhookPage } from "../../../vault/policy/webhook-entries.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
-import { applyPolicyChange, say, type VaultCliPorts, type VaultOptions, withOperator } from "./session.ts";
-import { type SignChange, signerIn, trialOf } from "./sign-change.ts";
+import { say, type VaultCliPorts, type VaultOptions } from "./session.ts";
+import { type SignChange, signTried } from "./sign-change.ts";
 
 export interface WebhookAddOptions extends VaultOptions {
   readonly url: string;
@@ -37,16 +37,15 @@ export function runWebhookAdd(
     const trouble = /^[a-z][a-z0-9-]{0,50}$/.test(name) ? troubleWithWebhook(hook) : "its name is a-z, 0-9 and dashes";
     if (trouble !== null) throw new Denied("webhook_invalid", `The webhook was not signed: ${trouble}.`);
     requireSecret(hook, options, ports);
-    return withOperator(options, io, ports, async (session) => {
-      await applyPolicyChange(session, ports, { what: "webhook_added", subject: name }, (policy) => {
+    const change = (sign: SignChange): Promise<void> =>
+      sign({ what: "webhook_added", subject: name }, (policy) => {
         if (policy.webhooks.some((one) => one.name === name))
           throw new Denied("webhook_invalid", `There is a webhook ${name} already: gw webhook remove ${name}`);
         return { ...policy, webhooks: [...policy.webhooks, hook] };
       });
-      const told = hook.tellsArguments ? "what waits, WITH the arguments of the call" : "what waits, without arguments";
-      say(io, options.json, webhookPage(hook), `${name} is told from now on: ${told}. Nobody decides through it.`);
-      return exits.done;
-    });
+    const told = hook.tellsArguments ? "what waits, WITH the arguments of the call" : "what waits, without arguments";
+    const words = `${name} is told from now on: ${told}. Nobody decides through it.`;
+    return signTried(options, io, ports, change, () => say(io, options.json, webhookPage(hook), words));
   });
 }
 
@@ -81,14 +80,15 @@ export function runWebhookList(options: VaultOptions, io: CliIo, ports: VaultCli
 }
 
 export function runWebhookRemove(name: string, options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
-  return answering(io, async () => {
-    await removeWebhook(name, trialOf(options, ports));
-    return withOperator(options, io, ports, async (session) => {
-      await removeWebhook(name, signerIn(session, ports));
-      say(io, options.json, { webhook: name, removed: true }, `${name} is told nothing more.`);
-      return exits.done;
-    });
-  });
+  return answering(io, () =>
+    signTried(
+      options,
+      io,
+      ports,
+      (sign) => removeWebhook(name, sign),
+      () => say(io, options.json, { webhook: name, removed: true }, `${name} is told nothing more.`),
+    ),
+  );
 }
 
 async function removeWebhook(name: string, sign: SignChange): Promise<void> {
