@@ -43,14 +43,17 @@ export function createOwnSecret({ guardRail, hasPin, check }: OwnSecretPorts): O
         const outcome = decidePin(guard, answer.right);
         guard = outcome.guard;
         if (outcome.kind === "accepted") return;
+        if (outcome.kind === "wrong")
+          throw new Denied(
+            "pin_wrong",
+            `That is not the PIN. Nothing was done. ${outcome.left} more before only the passphrase works.`,
+          );
       } else if (answer.right) {
         guard = FRESH_PIN_GUARD;
         return;
       }
-      if (which === "pin" && wanted() !== "pin") {
+      if (answer.kind === "pin")
         throw new Denied("console_secret_needed", "Too many wrong PINs: your passphrase, from now on.");
-      }
-      if (answer.kind === "pin") throw new Denied("pin_wrong", "That is not the PIN. Nothing was done.");
       throw new Denied("passphrase_wrong", answer.why ?? "That is not the passphrase. Nothing was done.");
     },
   };

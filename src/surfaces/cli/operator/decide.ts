@@ -133,6 +133,13 @@ export function wordOn(
   home: VaultHome,
 ): Decision {
   if (decision === "deny") return { decision, reason: options.reason ?? null, narrow: null };
+  if (approval.card.decide?.passkey === true) {
+    const where = approval.card.decide.where.map(showIdentifier).join(" or ");
+    throw new Denied(
+      "passkey_needed",
+      `A yes to this needs a passkey${where === "" ? "" : `, at ${where}`}. Open it with: gw console. Nothing was signed; a no needs none: gw deny ${showIdentifier(approval.approval_id)}`,
+    );
+  }
   return { decision, reason: null, narrow: narrowing(approval, options, home), ticket: ticketFor(approval, options) };
 }
 

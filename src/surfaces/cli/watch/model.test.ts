@@ -236,6 +236,17 @@ test("a card that claims dedicated mode under a guard-rail gateway still asks th
   assert.equal(promptOf(table), "secret");
 });
 
+test("a card whose yes needs a passkey asks for no PIN, and is denied like any other", () => {
+  const table = sitConnected({ rows: 100, columns: 120 });
+  const decide = { passkey: true, approvers: 1, where: ["http://gw.localhost:7717"] } as const;
+  table.tell({ kind: "approval", view: viewOf("apr_1", {}, { decide }) });
+  table.wait(defaults.cardSteadyMs);
+  table.type("a");
+  assert.equal(table.state.prompt, null);
+  table.type("d", "enter");
+  assert.equal(table.take("decide")?.decision, "deny");
+});
+
 test("a digest that is not the one of the card on screen cannot be approved", () => {
   const table = sitConnected({ rows: 80 });
   table.tell({ kind: "approval", view: viewOf("apr_1", { card_digest: "sha256:ff" }) });

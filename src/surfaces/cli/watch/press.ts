@@ -128,6 +128,7 @@ function unready(state: WatchState, item: Item): WatchState | null {
   const stops = obstacle(state, item);
   if (stops !== null) return note(state, stops, "warning");
   if (item.digest !== item.view.card_digest) return note(state, MISMATCH, "warning");
+  if (item.view.card.decide?.passkey === true) return note(state, BY_HAND, "hint");
   if (item.planExpiresMs !== null && item.planExpiresMs <= state.nowMs) return note(state, PLAN_OVER, "warning");
   if (item.narrow?.problem != null) return note(state, item.narrow.problem, "warning");
   if (isReadToEnd(item)) return null;
@@ -147,6 +148,7 @@ function startApproval(state: WatchState, item: Item): WatchState {
   return { ...state, prompt: { kind: "reason", to: { kind: "ticket", ...card, guardRail }, text: "" } };
 }
 
+const BY_HAND = "a yes needs a passkey, where the card says: open it with gw console; d denies it here";
 const MISMATCH = "the gateway names another digest than this card has: do not trust it, and do not approve";
 
 const PLAN_OVER = "its plan has run out and would be refused: deny it, and the agent makes a new preview";
