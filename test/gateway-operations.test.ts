@@ -455,6 +455,8 @@ async function failedJob(): Promise<Operation> {
   return operation;
 }
 
+const statusReads = (): number => provider.received.filter(({ url }) => url === "/v1/jobs/job-1").length;
+
 const resumeIt = (operation: Operation): Promise<CallResult> =>
   settled(bench.gateway.startErrand(caller, operation.id, "resume", "the disk was full").done);
 
@@ -536,6 +538,29 @@ test("a resume that is proven refused leaves the work failed; one without an ans
   assert.equal(jobs.resumes.length, 2, "an unknown outcome is not sent again");
   await until("failed", () => operation);
   assert.equal(path(operation).at(-1), "failed", "the provider reports that it did not go on");
+});
+
+test("a resume that a lock ends between two tries leaves one operation that is observed", async () => {
+  const before = await failedJob();
+  jobs.resume = (response) => {
+    jobs.state = "running";
+    response.writeHead(503, { "retry-after": "5" }).end();
+  };
+  const resumed = bench.gateway
+    .startErrand(caller, before.id, "resume", "the disk was full")
+    .done.catch(() => undefined);
+  await untilDone(bench.time, 0, () => bench.rows("operations", "observing").length === 1);
+  await bench.gateway.lock("at night", null);
+  await resumed;
+  await bench.unlock();
+  const operation = operationOf(before.id);
+  const [checks, reads] = [operation.checks, statusReads()];
+  await untilDone(bench.time, 1_000, () => operation.checks > checks + 1);
+  jobs.state = "succeeded";
+  await untilDone(bench.time, 1_000, () => bench.rows("operations", "succeeded").length === 1);
+  assert.deepEqual([jobs.resumes.length, statusReads() - reads], [1, operation.checks - checks]);
+  const ends = bench.eventsOf("operation_transition").filter(({ to }) => to === "succeeded");
+  assert.equal(ends.length, 1);
 });
 
 test("two resumes at once send one", async () => {

@@ -53,7 +53,7 @@ export function createObserver(core: OperationNeeds): Observer {
   function dueOf(operation: Operation): number | null {
     // Where nothing is read any more, or a person decides whether, no callback counts.
     if (isSettled(operation.state) || operation.problem !== null) hints.forget(operation);
-    if (isSettled(operation.state)) return null;
+    if (isSettled(operation.state) || !core.operations.holds(operation)) return null;
     const due = [operation.nextPoll?.bootMs, hints.dueMs(operation), deadlineOf(operation)].filter(
       (one): one is number => typeof one === "number",
     );

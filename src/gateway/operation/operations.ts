@@ -59,6 +59,8 @@ export interface OperationBook {
   put(operation: Operation): void;
   drop(operation: Operation): void;
   get(id: OperationId | undefined): Operation;
+  /** Whether this very one is in it. One from before a lock is not: its row was read anew. */
+  holds(operation: Operation): boolean;
   all(): readonly Operation[];
   clear(): void;
   /** Called when one came or went; what becomes of one is told by its rows. */
@@ -81,9 +83,9 @@ export function createOperationBook(recall: (id: OperationId) => Operation | nul
   };
   const keep = (operation: Operation): void => {
     operations.set(operation.id, operation);
-    for (const [id, { state }] of operations) {
+    for (const [id, { state, resuming }] of operations) {
       if (operations.size <= defaults.operationsRemembered) break;
-      if (isSettled(state) && id !== operation.id) operations.delete(id);
+      if (isSettled(state) && !resuming && id !== operation.id) operations.delete(id);
     }
     tell();
   };
@@ -94,6 +96,7 @@ export function createOperationBook(recall: (id: OperationId) => Operation | nul
       tell();
     },
     get,
+    holds: (operation) => operations.get(operation.id) === operation,
     all: () => [...operations.values()],
     clear() {
       operations.clear();
