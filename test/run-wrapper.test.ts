@@ -8,6 +8,7 @@ import {
   type Gateway,
   GW,
   Home,
+  type Members,
   makeFolder,
   openPlane,
   type Started,
@@ -159,17 +160,28 @@ test("a command that cannot start is refused before anybody is asked", skip, asy
   assert.equal(Number((await home.status())["approvals_pending"]), 0);
 });
 
-test("a denied run starts nothing and says why", skip, async () => {
-  const marker = join(folder, "must-not-be");
-  // A scope of its own: the same is not asked about again for a while after a no.
-  const run = startRun(["--actions", "demo.thing.make", "--", "touch", marker]);
-  const [question] = await home.approvals();
-  await home.must(["deny", idOf(question, "approval_id"), "--reason", "not today"]);
-  const { code, err } = await summaryOf(run);
-  assert.equal(code, 1);
-  assert.match(err, /approval_denied: .*not today/);
-  assert.equal(existsSync(marker), false);
-});
+test(
+  "a denied run starts nothing and says why, and stands in Activity once, with what it was to do",
+  skip,
+  async () => {
+    const marker = join(folder, "must-not-be");
+    // A scope of its own: the same is not asked about again for a while after a no.
+    const run = startRun(["--actions", "demo.thing.make", "--", "touch", marker]);
+    const [question] = await home.approvals();
+    await home.must(["deny", idOf(question, "approval_id"), "--reason", "not today"]);
+    const { code, err } = await summaryOf(run);
+    assert.equal(code, 1);
+    assert.match(err, /approval_denied: .*not today/);
+    assert.equal(existsSync(marker), false);
+    const activity = JSON.parse((await home.must(["activity", "--json"])).out) as readonly Members[];
+    assert.deepEqual(
+      activity
+        .filter(({ code: why }) => why === "approval_denied")
+        .map(({ kind, action, run_id }) => [kind, action, run_id]),
+      [["denial", "demo.thing.make", question?.["run_id"]]],
+    );
+  },
+);
 
 test("a signal to the wrapper reaches the command, and its status comes back", skip, async () => {
   // As early as can be: the command itself sends it, before it does anything else.

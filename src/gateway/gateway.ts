@@ -149,7 +149,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
   const deadlines = createDeadlines(core);
   const operations = operatorOperations(core, observer);
   const lock = createLock(wired, probes);
-  const { guarded, within, findRunToAct } = createGuard(core, denials);
+  const { guarded, guardSession, within, findRunToAct } = createGuard(core, denials);
 
   return {
     desk,
@@ -163,13 +163,21 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
     actions: () => around.packs().all(),
     definition: (action) => around.packs().find(action),
 
-    openRun: (caller, request) =>
-      guarded(caller, request.actions.join(" ").slice(0, 200), async () => {
+    openRun(caller, request) {
+      const action = request.actions.join(" ").slice(0, 200);
+      return guarded(caller, action, async () => {
         const run = await openRun(core, caller, request);
         deadlines.watch(run);
+        guardSession(caller, action, run);
+        return run;
+      });
+    },
+    joinRun: (caller, id) =>
+      guarded(caller, "join", async () => {
+        const run = await joinRun(core, caller, id);
+        guardSession(caller, "join", run);
         return run;
       }),
-    joinRun: (caller, id) => guarded(caller, "join", () => joinRun(core, caller, id)),
 
     run: (caller, id) => findRun(core, caller, id),
     startCall: (caller, runId, request) =>

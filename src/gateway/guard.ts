@@ -18,6 +18,14 @@ export function createGuard(core: RunNeeds, denials: DenialRecorder) {
     }
   }
 
+  /** A person's no to a session, or that nobody answered, is told once, whoever waits for it. */
+  function guardSession(caller: LiveCaller, action: string, run: Run): void {
+    if (run.admission?.callerKey !== caller.key) return;
+    run.admission.session.catch(async (error: unknown) => {
+      if (error instanceof Denied) await denials.record(error, { caller, runId: run.id, callId: null, action });
+    });
+  }
+
   /** A refusal about something that is the caller's names the run it is in. */
   async function within<Result>(runId: string, work: () => Promise<Result>): Promise<Result> {
     try {
@@ -38,5 +46,5 @@ export function createGuard(core: RunNeeds, denials: DenialRecorder) {
     }
   }
 
-  return { guarded, within, findRunToAct };
+  return { guarded, guardSession, within, findRunToAct };
 }
