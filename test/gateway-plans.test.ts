@@ -192,15 +192,21 @@ test("a preview that takes time is followed to where it will be, until it is a p
     provider.received.map(({ method, url }) => `${method} ${url.split("/").at(-2)}`),
     ["POST memberships", "GET plans", "GET plans", "GET plans"],
   );
+  assert.deepEqual(
+    bench.eventsOf("preview_finished").map(({ outcome, request }) => [outcome, request.status]),
+    [...Array.from({ length: 3 }, () => ["unknown", 202]), ["succeeded", 200]],
+  );
   reads = 0;
   answer(() => [200, { mode: "executed" }]);
   await assert.rejects(slowly(preview()), denies("preview_invalid"));
   provider.answer((_request, response) => {
     response.writeHead(202, { location: "https://elsewhere.example/plan" }).end();
   });
-  await assert.rejects(slowly(preview()), denies("preview_invalid"), "and nowhere else");
+  const accepted = (error: unknown): boolean =>
+    denies("preview_invalid")(error) && error instanceof Denied && error.extra["provider_status"] === 202;
+  await assert.rejects(slowly(preview()), accepted, "and nowhere else");
   provider.answer((_request, response) => answerJson(response, 202, previewBody()));
-  await assert.rejects(slowly(preview()), denies("preview_invalid"), "accepted is no plan");
+  await assert.rejects(slowly(preview()), accepted, "accepted is no plan");
 });
 
 test("a preview that takes time asks for every look with a credential that asks on every use", async () => {
@@ -266,6 +272,17 @@ test("a preview that the provider refuses is an error with its answer, and leave
   assert.equal(result.outcome, "error");
   assert.equal(result.plan, undefined);
   assert.equal(result.response?.status, 403);
+  provider.answer((_request, response) => void response.destroy());
+  const lost = bench.gateway.startPlan(caller, run.id, { action: "acme.membership.plan", input: INPUT }).done;
+  let done = false;
+  void lost.finally(() => (done = true));
+  await untilDone(bench.time, 1_000, () => done);
+  assert.deepEqual([(await lost).outcome, (await lost).plan], ["error", undefined]);
+  assert.deepEqual(
+    bench.eventsOf("preview_finished").map(({ outcome, request }) => [outcome, request.status]),
+    [["failed", 403], ...Array.from({ length: 3 }, () => ["failed", null])],
+    "a read is tried three times",
+  );
 });
 
 test("a preview that is too large for a card is refused, and one that just fits is not", async () => {
@@ -297,6 +314,8 @@ test("what no action previews has no plan", async () => {
     const call = (async () => bench.gateway.startPlan(other, opened.id, { action, input: {} }).done)();
     await assert.rejects(call, denies("plan_required"), action);
   }
+  const nothing = bench.gateway.startPlan(other, opened.id, { action: "acme.thing.none", input: {} });
+  await assert.rejects(nothing.done, denies("action_not_permitted"));
   assert.equal(provider.received.length, 0);
 });
 
@@ -346,17 +365,21 @@ test("another caller's plan is not found", async () => {
 });
 
 test("a plan expires after fifteen minutes, or with the provider's own expiry when that is sooner", async () => {
+  let leftMs = 5_000;
   provider.answer((_request, response) => {
-    const expires_at = new Date(bench.time.clock.wallMs() + 5_000).toISOString();
+    const expires_at = new Date(bench.time.clock.wallMs() + leftMs).toISOString();
     answerJson(response, 200, previewBody({ expires_at }));
   });
-  const { plan_id } = await preview();
+  const { plan_id, expires_at } = await preview();
+  assert.equal(expires_at, new Date(bench.time.clock.wallMs() + leftMs).toISOString());
   await bench.time.advance(5_001);
   await assert.rejects(execute(plan_id), (error) => {
     assert.ok(error instanceof Denied && error.code === "plan_stale");
     assert.deepEqual(error.extra["changed"], ["expires_at"]);
     return true;
   });
+  leftMs = -1;
+  await assert.rejects(execute((await preview()).plan_id), denies("plan_stale"));
   assert.equal(sentPlans(), 0);
 });
 
@@ -384,6 +407,18 @@ test("another expected revision is plan_stale and names what changed", async () 
   });
 });
 
+test("a preview that names no revision is held to the request, by the provider's digest of it or by ours", async () => {
+  for (const request_digest of ["sha256:ab", ""]) {
+    provider.answer((request, response) => {
+      const body = previewBody({ read_revisions: [], request_digest });
+      answerJson(response, 200, request.url.endsWith("/plan") ? body : { mode: "executed" });
+    });
+    const { plan_id, expected_revision, request_digest: ours } = await preview();
+    assert.equal(expected_revision, request_digest || ours);
+    assert.equal((await execute(plan_id, expected_revision)).outcome, "success");
+  }
+});
+
 test("plan_stale of the provider reaches the agent with what changed, and the plan is spent", async () => {
   provider.answer((request, response) => {
     if (request.url.endsWith("/plan")) return answerJson(response, 200, previewBody());
@@ -407,6 +442,7 @@ test("a provider says in several ways that a plan is stale, and nothing else is 
   const answers: readonly (readonly [number, unknown, readonly string[] | null])[] = [
     [412, {}, ["expected_revision"]],
     [412, { changed: ["projects/p1", 7] }, ["projects/p1"]],
+    [412, { changed: Array.from({ length: 65 }, () => "x") }, Array.from({ length: 64 }, () => "x")],
     [409, { error: "version_conflict" }, []],
     [409, { code: "plan_stale", changed: "projects/p1" }, []],
     [409, { code: "quota" }, null],

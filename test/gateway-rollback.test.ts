@@ -276,10 +276,10 @@ test("a rollback that the gateway itself knows to be stale says what the target 
   });
   await promote("sha256:r5");
   await promote("sha256:r6");
-  const refused = async (mine = caller, where = run): Promise<Readonly<Record<string, unknown>>> => {
+  const refused = async (mine = caller, where = run, of = "dep-5"): Promise<Readonly<Record<string, unknown>>> => {
     const reads = () => provider.received.filter(({ method }) => method === "GET").length;
     const before = reads();
-    const error = await rollBack("dep-5", mine, where).done.then(
+    const error = await rollBack(of, mine, where).done.then(
       () => assert.fail("it was not refused"),
       (cause: unknown) => cause,
     );
@@ -294,11 +294,26 @@ test("a rollback that the gateway itself knows to be stale says what the target 
   const promoted = { at: 6, what: "sha256:r6", observed_with: "acme.deployment.promote" };
   answer = () => ({ status: 200, body: { environment: "staging", generation: 12, release_id: "sha256:r12" } });
   assert.deepEqual(await refused(), { ...promoted, reads: 1 });
-  answer = () => ({ status: 403, body: {} });
+  answer = () => ({ status: 403, body: { environment: "production", generation: 12, release_id: "sha256:r12" } });
   assert.deepEqual(await refused(), { ...promoted, reads: 1 });
+  bench.credentials.set("acme-token", { eachUse: true, disabled: false, origin: provider.origin });
+  assert.deepEqual(await refused(), { ...promoted, reads: 0 }, "nobody is asked for the sake of a refusal");
+  bench.credentials.set("acme-token", { eachUse: false, disabled: true, origin: provider.origin });
+  assert.deepEqual(await refused(), { ...promoted, reads: 0 });
   const stranger = scriptedCaller();
   const theirs = await bench.openRun(stranger, ACTIONS);
   assert.deepEqual(await refused(stranger, theirs), { ...promoted, reads: 0 }, "whom nobody let in makes nobody read");
+  await bench.close();
+  await startGateway((pack) =>
+    pack.replace(
+      release,
+      reader.replace("maxLength: 64 } }", "maxLength: 64 }, region: { in: query, type: string } }"),
+    ),
+  );
+  run = await openApproved(caller);
+  await promote("sha256:r7");
+  await promote("sha256:r8");
+  assert.deepEqual(await refused(caller, run, "dep-7"), { ...promoted, at: 8, what: "sha256:r8", reads: 0 });
   assert.equal(rollbacksSent().length, 0);
 });
 

@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import type { CallResult } from "../src/conventions/outcome/result.ts";
 import type { Run } from "../src/gateway/run/run.ts";
+import type { Step } from "../src/gateway/steps.ts";
 import { Denied } from "../src/kernel/failure.ts";
 import type { OperationId, PlanId } from "../src/kernel/ids.ts";
+import type { JsonObject } from "../src/kernel/json.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { untilDone } from "./support/clock.ts";
 import { answerJson, consequentialPack, previewBody } from "./support/consequential.ts";
@@ -17,22 +19,34 @@ let caller: ScriptedCaller;
 let run: Run;
 /** Whether the log has no room for what would be sent. */
 let full: boolean;
+let steps: Step[];
 /** What the provider answers to executions, one after the other; the last one from then on. */
 let answers: (readonly [number, unknown])[];
 
 const INPUT = { project_id: "p1", subject_id: "u1", role: "editor", if_match: "r7" };
+const ACTIONS = ["acme.membership.plan", "acme.membership.apply"];
 const DONE = [200, { mode: "executed", plan_id: "pln-remote-1" }] as const;
 
 beforeEach(async () => {
   provider = await startProvider();
   full = false;
+  steps = [];
   answers = [DONE];
   provider.answer(({ method, url }, response) => {
     if (url.endsWith("/plan")) return answerJson(response, 200, previewBody());
     if (method === "GET") return answerJson(response, 200, { ...INPUT, revision: "r8" });
     return answerJson(response, ...((answers.length > 1 ? answers.shift() : answers[0]) ?? DONE));
   });
-  bench = await startBench(consequentialPack(provider.origin), {
+  await startGateway();
+});
+afterEach(async () => {
+  await bench.close();
+  await provider.close();
+});
+
+async function startGateway(change = (pack: string): string => pack, ...more: readonly string[]): Promise<void> {
+  bench = await startBench(change(consequentialPack(provider.origin)), {
+    steps: { before: (step) => void steps.push(step), after: () => undefined },
     credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
     wrapAudit: (sink) => ({
       head: () => sink.head(),
@@ -45,16 +59,11 @@ beforeEach(async () => {
     }),
   });
   caller = scriptedCaller();
-  run = await bench.openApproved(caller, ["acme.membership.plan", "acme.membership.apply"]);
-});
-afterEach(async () => {
-  await bench.close();
-  await provider.close();
-});
+  run = await bench.openApproved(caller, [...ACTIONS, ...more]);
+}
 
-async function preview(): Promise<PlanId> {
-  const { plan } = await bench.gateway.startPlan(caller, run.id, { action: "acme.membership.apply", input: INPUT })
-    .done;
+async function preview(action = "acme.membership.apply", input: JsonObject = INPUT): Promise<PlanId> {
+  const { plan } = await bench.gateway.startPlan(caller, run.id, { action, input }).done;
   return plan?.["plan_id"] as PlanId;
 }
 
@@ -93,4 +102,34 @@ test("a plan that is stale once an earlier try may have carried it out is unknow
   assert.deepEqual(bench.eventsOf("plan_rejected"), []);
   await untilDone(bench.time, 500, () => bench.rows("operations", "succeeded").length === 1);
   await assert.rejects(execute(planId), denies("plan_used"));
+});
+
+test("a promotion that needs a plan is carried out by it, and kept on record like any other", async () => {
+  await bench.close();
+  const path = "request: { method: POST, path: /v1/deployments/promote, body: application/json }\n";
+  const own = `    needs: { plan: deployment.plan }
+    ${path}    plan: { id: { in: body, as: plan_id }, revision: { in: body, as: expected_revision } }
+    confirm: membership.get
+`;
+  const input = `    input:
+      environment: { in: body, enum: [staging, production] }
+      release: { in: body, type: string, maxLength: 128 }
+`;
+  const planned = `  deployment.plan:
+    effect: preview
+    ${path.replace("/promote", "/plan")}${input}`;
+  await startGateway(
+    (pack) =>
+      pack.replace(`    ${path}${input}`, own).replace("  deployment.promote:\n", `${planned}  deployment.promote:\n`),
+    "acme.deployment.plan",
+    "acme.deployment.promote",
+  );
+  const made = { deployment_id: "dep-2", environment: "staging", release_id: "r1", created_target_generation: 2 };
+  answers = [[201, { ...made, prior_release_id: "r0", reversibility: "reversible_at_application_level" }]];
+  await execute(await preview());
+  const of = (errand: string) => steps.filter((step) => step === `${errand}.intent`).length;
+  assert.deepEqual([of("execute"), of("promote"), bench.rows("deployments", "current")], [1, 0, []]);
+  const planId = await preview("acme.deployment.promote", { environment: "staging", release: "r1" });
+  assert.equal((await execute(planId)).outcome, "success");
+  assert.deepEqual([of("execute"), of("promote"), bench.rows("deployments", "current").length], [1, 1, 1]);
 });

@@ -413,6 +413,60 @@ export const explained: readonly Explained[] = [
     says: "lastDate = text; → ;",
     why: "the same text is the same date: only the time differs",
   },
+  {
+    file: "src/gateway/plan/plan.ts",
+    code: 'throw new Denied("not_found", "There is no such plan for this caller.");',
+    says: 'throw new Denied("not_found", "There is no such plan for ... → ;',
+    why: "whose plan it is not does not find it in the first place",
+  },
+  {
+    file: "src/gateway/plan/preview.ts",
+    code: "if (preview === null) throw notPermitted();",
+    says: "preview === null → false",
+    why: "a pack that names a preview which it does not have is refused as it is read; the compiler wants the case",
+  },
+  {
+    file: "src/gateway/plan/preview.ts",
+    code: "if (preview === null) throw notPermitted();",
+    says: "throw notPermitted(); → ;",
+    why: "a pack that names a preview which it does not have is refused as it is read; the compiler wants the case",
+  },
+  {
+    file: "src/gateway/plan/preview.ts",
+    code: "const response = result.response === null ? null : hideProvidersPlan(result.response, made.id);",
+    says: "result.response === null → false",
+    why: "what a plan was made of was answered; the compiler wants the case",
+  },
+  {
+    file: "src/gateway/plan/preview.ts",
+    code: 'if (provider === null || request.kind !== "http") return null;',
+    says: 'provider === null || request.kind !== "http" → false',
+    why: "only a provider over HTTP says 202; the compiler wants the case",
+  },
+  {
+    file: "src/gateway/plan/preview.ts",
+    code: 'if (provider === null || request.kind !== "http") return null;',
+    says: "|| → &&",
+    why: "only a provider over HTTP says 202; the compiler wants the case",
+  },
+  {
+    file: "src/gateway/plan/preview.ts",
+    code: "const here = { own: origin, isOwnPath: () => true, sideEffect: false, max: 1 };",
+    says: "1 → 2",
+    why: "none was followed before it: any number lets it pass",
+  },
+  {
+    file: "src/gateway/plan/shelf.ts",
+    code: "const plan = id === undefined ? undefined : plans.get(id);",
+    says: "id === undefined → false",
+    why: "nothing is kept under undefined; the compiler wants the case",
+  },
+  {
+    file: "src/gateway/rollback/promotion.ts",
+    code: "undoable.set(pack, known);",
+    says: "undoable.set(pack, known); → ;",
+    why: "what is not remembered is worked out anew: only the time differs",
+  },
 ];
 
 export function findExplained(change: Change & { readonly file: string }): Explained | undefined {

@@ -35,6 +35,11 @@ export function now({ ports: { clock } }: { readonly ports: Pick<Ports, "clock">
   return { wallMs: clock.wallMs(), bootMs: clock.bootMs(), bootId: clock.bootId() };
 }
 
+/** In [0, 1): spreads what many would otherwise do at one moment. */
+export function draw({ ports: { random } }: { readonly ports: Pick<Ports, "random"> }): number {
+  return random.bytes(1).readUInt8(0) / 256;
+}
+
 /** New work needs room for its whole story; what began may still end in the reserve. */
 export function requireSpace({ ports }: { readonly ports: Pick<Ports, "space"> }): void {
   if (ports.space?.low() !== true) return;

@@ -90,7 +90,7 @@ export function prepare(core: Core, caller: LiveCaller, run: Run, request: CallR
     case "plan":
       return preparePreview(core, scope, request);
     case "execute":
-      return prepareExecution(core, caller, scope, request.as.plan, request.as.expectedRevision);
+      return prepareExecution(core, caller, run, scope, request.as.plan, request.as.expectedRevision);
     case "cancel": {
       const { operation, reason } = request.as;
       const card = { notes: [`it asks the provider to stop ${operation.id}; ${claimed(reason)}`] };
@@ -193,8 +193,9 @@ function preparePreview(core: Pick<Core, "packs">, scope: Scope, { action, input
 }
 
 function prepareExecution(
-  core: Pick<Core, "book" | "packs" | "ports">,
+  core: Pick<Core, "packs" | "ports">,
   caller: LiveCaller,
+  run: Run,
   scope: Scope,
   plan: Plan,
   expectedRevision: string,
@@ -202,7 +203,7 @@ function prepareExecution(
   const definition = core.packs().find(plan.action);
   if (definition === null) throw notPermitted();
   requireReach(scope, definition);
-  requireExecutable(core, plan, caller, definition, expectedRevision);
+  requireExecutable(core, plan, run, caller, definition, expectedRevision);
   const planId = plan.preview.plan_id;
   if (planId === null) throw new Denied("plan_not_executable", "The provider named no plan.");
   const fill = { planId, planRevision: expectedRevision };

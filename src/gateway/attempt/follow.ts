@@ -9,7 +9,7 @@ import { decideRetry } from "../../conventions/outcome/retry.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
-import { now } from "../core.ts";
+import { draw, now } from "../core.ts";
 import { tokenOf } from "../outbound/request.ts";
 import { attempt } from "./attempt.ts";
 import { confirmTicket, forgetLookup } from "./confirm-ticket.ts";
@@ -139,7 +139,7 @@ function retryWaitMs(
     token: tokenHoldsMs(sending, pack) > core.ports.clock.bootMs() - startedMs,
     timeLeftMs: timeLeftMs(sending.run.budget, now(core)),
     wallMs: core.ports.clock.wallMs(),
-    spread: core.ports.random.bytes(1).readUInt8(0) / 256,
+    spread: draw(core),
     jitter: defaults.pollJitter,
   });
   return decision.kind === "retry" ? decision.waitMs : null;

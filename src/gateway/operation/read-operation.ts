@@ -13,6 +13,7 @@ import type { Authorization } from "../approval/authorize.ts";
 import { attempt } from "../attempt/attempt.ts";
 import { bindRead } from "../attempt/bind-read.ts";
 import type { Attempted, Beside } from "../attempt/sending.ts";
+import { draw } from "../core.ts";
 import type { Definition, Outbound } from "../outbound/outbound.ts";
 import { sendOf } from "../outbound/request.ts";
 import type { Run, Session } from "../run/run.ts";
@@ -131,9 +132,8 @@ export function scheduleNext(
     capMs: job?.pollCapMs ?? defaults.pollCapMs,
     jitter: defaults.pollJitter,
   };
-  const drawn = core.ports.random.bytes(1).readUInt8(0) / 256;
   const asked = seen === null ? null : retryAfterMs(seen, core.ports.clock.wallMs());
-  const waitMs = pollDelayMs(schedule, operation.checks + operation.faults, asked, drawn);
+  const waitMs = pollDelayMs(schedule, operation.checks + operation.faults, asked, draw(core));
   learn(operation, { kind: "look_again", at: momentIn(core, waitMs) });
 }
 

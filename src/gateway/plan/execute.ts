@@ -30,7 +30,7 @@ export async function executeThrough(
   expectedRevision: string,
 ): Promise<Followed> {
   const { definition, requestDigest } = sending.outbound;
-  requireExecutable(core, plan, sending.session.caller, definition, expectedRevision);
+  requireExecutable(core, plan, sending.run, sending.session.caller, definition, expectedRevision);
   plan.state = "executed";
   const links = { run_id: sending.run.id, call_id: sending.callId, session_id: sending.session.id, plan_id: plan.id };
   let sent = false;

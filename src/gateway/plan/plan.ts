@@ -25,11 +25,11 @@ export function makePlan(
   preview: Preview,
 ): Plan {
   const { clock } = core.ports;
-  const promisedMs = preview.expires_at === null ? Number.NaN : Date.parse(preview.expires_at) - clock.wallMs();
+  const promisedMs = Date.parse(preview.expires_at ?? "") - clock.wallMs();
   const validMs = Math.min(
     defaults.planMs,
     timeLeftMs(run.budget, now(core)),
-    Number.isNaN(promisedMs) ? defaults.planMs : Math.max(0, promisedMs),
+    Number.isNaN(promisedMs) ? defaults.planMs : promisedMs,
   );
   const revisions =
     preview.read_revisions.length > 0
@@ -57,13 +57,13 @@ export function makePlan(
 
 /** Caller, digest, expiry, single use and revisions, as they are right now. Asked before the card and before the send. */
 export function requireExecutable(
-  core: Pick<PlanNeeds, "book" | "ports">,
+  core: Pick<PlanNeeds, "ports">,
   plan: Plan,
+  run: Run,
   caller: LiveCaller,
   definition: Definition,
   expectedRevision: string,
 ): void {
-  const run = core.book.run(plan.runId);
   const decision = decideExecution(
     {
       caller: plan.callerKey,
@@ -74,7 +74,7 @@ export function requireExecutable(
       state: plan.state,
     },
     {
-      caller: run === undefined ? caller.key : partyOf(run, caller.key),
+      caller: partyOf(run, caller.key),
       nowMs: core.ports.clock.bootMs(),
       expectedRevision,
       // A pack that changed meanwhile may send something else for the same plan.

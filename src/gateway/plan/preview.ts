@@ -15,6 +15,7 @@ import { describeAuthorization } from "../approval/authorize.ts";
 import { follow } from "../attempt/follow.ts";
 import { allowRepeat } from "../attempt/redirect.ts";
 import type { Attempted, Beside, Sending } from "../attempt/sending.ts";
+import { draw } from "../core.ts";
 import { notPermitted } from "../outbound/admit.ts";
 import type { Definition } from "../outbound/outbound.ts";
 import { requestFields } from "../record/record.ts";
@@ -30,15 +31,14 @@ export function findPair(
   const found = core.packs().find(name);
   if (found === null) throw notPermitted();
   const { pack, action } = found;
-  const inPack = (one: string): Definition | null => core.packs().find(`${pack.name}.${one}`);
   if (action.needs.plan !== null) {
-    const preview = inPack(action.needs.plan);
+    const preview = core.packs().find(`${pack.name}.${action.needs.plan}`);
     if (preview === null) throw notPermitted();
     return { preview, executes: found };
   }
   const executing = [...pack.actions.values()].filter(({ needs }) => needs.plan === action.name);
   const [only] = executing;
-  if (action.effect !== "preview" || only === undefined || executing.length > 1) {
+  if (only === undefined || executing.length > 1) {
     throw new Denied("plan_required", `${name} is not previewed by an action of its own.`);
   }
   return { preview: found, executes: { pack, action: only } };
@@ -80,8 +80,7 @@ async function followPlanning(core: PlanNeeds, first: Sending): Promise<CallResu
     if (next === null) throw previewInvalid("it was accepted, and names no place of this provider to look at", 202);
     if (checks >= defaults.previewChecks) throw previewInvalid("it was accepted, and no plan came of it in time", 202);
     const asked = retryAfterMs(observation, core.ports.clock.wallMs());
-    const drawn = core.ports.random.bytes(1).readUInt8(0) / 256;
-    await core.ports.sleep.sleep(pollDelayMs(standardSchedule, checks, asked, drawn), sending.run.over.signal);
+    await core.ports.sleep.sleep(pollDelayMs(standardSchedule, checks, asked, draw(core)), sending.run.over.signal);
     const allowed = await allowRepeat(core, { ...sending, request: next }, "its plan is read where the provider says");
     if (allowed === null) throw previewInvalid("it was accepted, and nobody let its plan be read", 202);
     sending = allowed;
@@ -91,8 +90,8 @@ async function followPlanning(core: PlanNeeds, first: Sending): Promise<CallResu
 /** Where a 202 says that the plan will be; only what a redirect of this provider could lead to as well. */
 function statusOf({ request, outbound }: Sending, { headers }: Answered): HttpSend | null {
   const { provider } = outbound.definition.pack;
+  if (provider === null || request.kind !== "http") return null;
   const location = headers["location"] ?? null;
-  if (provider === null || location === null || request.kind !== "http") return null;
   const { method, url } = request;
   const { origin } = provider;
   const here = { own: origin, isOwnPath: () => true, sideEffect: false, max: 1 };

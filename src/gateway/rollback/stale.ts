@@ -79,8 +79,8 @@ async function readNow(
   { deployment, definition }: StaleDeployment,
 ): Promise<Seen | string> {
   const { pack, action } = definition;
-  const name = action.confirm ?? pack.actions.get(action.rollback?.of ?? "")?.confirm ?? null;
-  const reader = name === null ? null : core.packs().find(`${pack.name}.${name}`);
+  const name = action.confirm ?? pack.actions.get(action.rollback?.of ?? "")?.confirm ?? "";
+  const reader = core.packs().find(`${pack.name}.${name}`);
   if (reader === null || reader.pack.digest !== pack.digest) return "the pack names no read that shows it";
   if (session === undefined || session.grant !== null) return "no person has approved this session";
   try {
