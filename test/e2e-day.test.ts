@@ -129,6 +129,41 @@ describe("a day: an agent asks, a person decides, the gateway acts, the log prov
     plane.close();
   });
 
+  test("and is told how its run and its calls ended, once its session is over too", async () => {
+    const plane = openPlane(home.agentSocket);
+    const ask = (method: "GET" | "POST", path: string, body?: Members, wait = 0) =>
+      plane.ask(method, path, body, { connection: "close", ...(wait === 0 ? {} : { prefer: `wait=${wait}` }) });
+    const open = (more: Members = {}) =>
+      ask("POST", "/v1/runs", { purpose: "x", actions: ["demo.thing.get"], ...more });
+    const get = (run: string) => ask("POST", `/v1/runs/${run}/calls`, { action: "demo.thing.get", input: { id: "1" } });
+
+    const refused = await open({ call_follows: true });
+    const pending = await get(idIn(refused, "run_id"));
+    await home.must(["deny", idIn(pending, "approval_id"), "--reason", "not today"]);
+    const denied = await ask("GET", `/v1/calls/${idIn(pending, "call_id")}`);
+    assert.deepEqual([denied.status, denied.body["code"]], [403, "approval_denied"], denied.text);
+    assert.equal((await ask("GET", `/v1/runs/${idIn(refused, "run_id")}`)).body["state"], "ended");
+
+    const gate = Promise.withResolvers<void>();
+    const came = Promise.withResolvers<void>();
+    provider.answer(async (_request, response) => {
+      came.resolve();
+      await gate.promise;
+      response.writeHead(200, { "content-type": "application/json" }).end("{}");
+    });
+    const asked = await open();
+    await home.approve(idIn(asked, "approval_id"));
+    const sent = await get(idIn(asked, "run_id"));
+    await came.promise;
+    const run = await ask("GET", `/v1/runs/${idIn(asked, "run_id")}`);
+    await home.must(["revoke", idIn(run, "session_id")]);
+    gate.resolve();
+    const done = await ask("GET", `/v1/calls/${idIn(sent, "call_id")}`, undefined, 30);
+    assert.equal(done.body["outcome"], "success", done.text);
+    assert.equal((await get(idIn(asked, "run_id"))).body["code"], "session_ended");
+    plane.close();
+  });
+
   test("a provider that refuses is exit 1, one that goes silent on a write is exit 5 and says not to repeat it", async () => {
     provider.answer((_request, response) => response.writeHead(404, { "content-type": "application/json" }).end("{}"));
     const refused = await callAs(["demo.thing.get", "id=none"], (id) => home.approve(id));

@@ -20,6 +20,7 @@ import { createDeploymentBook } from "./rollback/deployments.ts";
 import { isUndoable, keepPromotion } from "./rollback/promotion.ts";
 import { createBook } from "./run/book.ts";
 import { createDaySpend } from "./run/day-spend.ts";
+import { createHeldCallers } from "./run/held-callers.ts";
 import { createWaiting } from "./run/waiting.ts";
 import type { Surroundings, Unlocked } from "./surroundings.ts";
 import { acceptForRun } from "./ticket/attach.ts";
@@ -79,6 +80,7 @@ export function wire(ports: Ports, around: Surroundings): Wired {
       perSecond: defaults.runsPerSecondPerUid,
       remembered: defaults.runsRemembered,
     }),
+    callers: createHeldCallers({ perUid: defaults.callersHeldPerUid, total: defaults.callersHeld }),
     volume,
     waiting: createWaiting(defaults.callsWaitingPerUid),
     book,

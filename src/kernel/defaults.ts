@@ -41,6 +41,9 @@ export const defaults = {
   containedKeptBytes: 16_384,
   runsRemembered: 1_000,
   runsPerCaller: 16,
+  /** Processes that are held for their next connection; each takes a few descriptors. */
+  callersHeldPerUid: 16,
+  callersHeld: 64,
   /** What a user may have written down before a person said yes: runs at once, then a second; a large request counts for several. */
   runsBurstPerUid: 240,
   runsPerSecondPerUid: 2,

@@ -117,6 +117,7 @@ function endSession(core: RunNeeds, run: Run, session: Session, { reason, endedB
   const at = isoTime(core.ports.clock.wallMs());
   if (!core.book.endSession(session, reason, at)) return [];
   run.untold.add(session.id);
+  core.callers.keep(session.caller);
   session.caller.close();
   return [
     {

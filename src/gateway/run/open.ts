@@ -74,6 +74,7 @@ export async function openRun(core: RunNeeds, caller: LiveCaller, request: RunRe
     findGrant(core, asked, caller, request.descendants === true) !== null && !needsPerson(core, asked.actions);
   if (!ahead) requireVolume(core, caller);
   requireOpening(core, caller, request, ahead);
+  core.callers.keep(caller);
   const moment = now(core);
   const id = core.ports.ids.next("run");
   const run: Run = {

@@ -39,7 +39,9 @@ export function requestSession(
   // The question outlives the connection that it came over, and goes with the process that asked.
   const asker = caller.binding === "process" ? caller.retain() : caller;
   const letGo = (): void => {
-    if (asker !== caller) asker.close();
+    if (asker === caller) return;
+    core.callers.keep(asker);
+    asker.close();
   };
   try {
     const ask = core.desk.ask(writeQuestion(core, { mode, run, caller: asker, scope: run.asked, call }));
