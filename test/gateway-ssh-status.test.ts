@@ -6,7 +6,7 @@ import type { OperationId } from "../src/kernel/ids.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { untilDone } from "./support/clock.ts";
-import { type Bench, startBench } from "./support/gateway.ts";
+import { type Bench, denies, startBench } from "./support/gateway.ts";
 
 const HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGxb8Bcx0J54VpGYWQGqluHDJuT0CS5TTjsnIlOAxIRR";
 const PACK = `
@@ -29,6 +29,8 @@ let caller: ScriptedCaller;
 let status: Status;
 /** The requests that it was asked about. */
 let askedOf: string[];
+/** What is seen of the request itself. */
+let seen: Observation;
 
 const answered = (body: JsonObject, exit = 0): Observation => ({
   ...{ kind: "answered", status: exit, headers: {}, body: Buffer.from(JSON.stringify(body)) },
@@ -42,12 +44,13 @@ const lost = { kind: "silent", reason: "connection_lost", detail: "test", elapse
 
 beforeEach(async () => {
   askedOf = [];
+  seen = lost;
   caller = scriptedCaller();
   bench = await startBench(PACK, {
     credentials: [["ops-key", { eachUse: false, disabled: false, origin: "" }]],
     ssh: {
       async send(_receipt, { action, fields }) {
-        if (action !== "request_status") return lost;
+        if (action !== "request_status") return seen;
         askedOf.push(String(fields["of"]));
         return status(String(fields["of"]));
       },
@@ -112,6 +115,7 @@ const rows: readonly (readonly [string, Status, Operation["state"], readonly unk
     ["that it never came", says({ state: "absent" }), "failed", ["reconciled_failure", SOURCE, BY, FENCED], [0, 0]],
     ["that it runs", says({ state: "running" }), OPEN, unclear("running"), [1, 0]],
     ["that nobody saw its end", says({ state: "interrupted" }), OPEN, unclear("interrupted"), [0, 1]],
+    ["that a signal ended it", says({ state: "finished", signal: "SIGTERM" }), OPEN, unclear("interrupted"), [0, 1]],
     ["something of another request", () => answered({ request_id: "x" }), OPEN, unclear("another_request"), [0, 1]],
     ["what is no record", says({ state: "?" }), OPEN, unclear("not_a_status"), [0, 1]],
     ["that it cannot say", () => answered({}, 4), OPEN, unclear("exit_4"), [0, 1]],
@@ -133,6 +137,18 @@ for (const [what, said, state, event, reads] of rows) {
     ]);
   });
 }
+
+test("a restart that a signal ended on its host is unknown, is not sent again, and waits for a person", async () => {
+  seen = {
+    ...answered({}, 143),
+    headers: { frame: "finished", signal: "SIGTERM", "timed-out": "true" },
+  } as Observation;
+  const operation = await restarted(says({ state: "finished", signal: "SIGTERM", timed_out: true }));
+  assert.deepEqual([operation.state, operation.problem?.code], [OPEN, "operation_needs_person"]);
+  const run = await bench.openApproved(caller, ["ops.worker.restart"], { spendCents: 40 });
+  const again = { action: "ops.worker.restart", input: { worker: "web" } };
+  await assert.rejects(bench.gateway.startCall(caller, run.id, again).done, denies("outcome_unsettled"));
+});
 
 test("a host that says first that it runs is asked again, and what it says then counts", async () => {
   const operation = await restarted(says({ state: "running" }));

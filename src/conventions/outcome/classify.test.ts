@@ -68,6 +68,18 @@ test("a host's last frame says that it refused, or how the operation ended, and 
   assert.deepEqual(says(0, { frame: "refused" }), ["error", "refused"]);
 });
 
+test("an operation that a signal or its time limit ended on a host may have come half the way; a read has not", () => {
+  const says = (status: number, headers: Record<string, string>, sideEffect = true) => {
+    const verdict = classifyObservation(answered(status, { frame: "finished", ...headers }), sideEffect, "ssh");
+    return [verdict.kind, "reason" in verdict ? verdict.reason : null];
+  };
+  const killed = { signal: "SIGKILL" };
+  assert.deepEqual(says(137, killed), ["unknown", "ended_by_SIGKILL"]);
+  assert.deepEqual(says(3, { "timed-out": "true" }), ["unknown", "exit_3"]);
+  assert.deepEqual(says(0, { "timed-out": "true" }), ["success", null]);
+  assert.deepEqual(says(137, killed, false), ["error", "ended_by_SIGKILL"]);
+});
+
 test("a rejection is a confirmed failure of a write", () => {
   for (const status of [400, 401, 403, 404, 409, 412, 422, 429, 499]) {
     assert.equal(classifyObservation(answered(status), true, "http").kind, "error", `${status}`);

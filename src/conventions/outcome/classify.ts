@@ -42,18 +42,22 @@ function classifyBy(channel: Send["kind"], observation: Answered, sideEffect: bo
     case "http":
       return classifyAnswer(observation, sideEffect);
     case "ssh":
-      return classifyReport(observation);
+      return classifyReport(observation, sideEffect);
   }
 }
 
-/** A receiver's last frame: it refused before it began, or it says how the operation ended. */
-function classifyReport(observation: Answered): Verdict {
-  if (observation.headers["frame"] === "refused") {
-    return { kind: "error", reason: observation.headers["code"] ?? "refused", observation };
-  }
-  return observation.status === 0
-    ? { kind: "success", observation }
-    : { kind: "error", reason: `exit_${observation.status}`, observation };
+/**
+ * A receiver's last frame: it refused before it began, or it says how the operation ended. One that a signal or its time limit ended
+ * could not say itself what it had done until then.
+ */
+function classifyReport(observation: Answered, sideEffect: boolean): Verdict {
+  const { status, headers } = observation;
+  if (headers["frame"] === "refused") return { kind: "error", reason: headers["code"] ?? "refused", observation };
+  if (status === 0) return { kind: "success", observation };
+  const { signal } = headers;
+  const brokenOff = signal !== undefined || headers["timed-out"] === "true";
+  const reason = signal === undefined ? `exit_${status}` : `ended_by_${signal}`;
+  return { kind: sideEffect && brokenOff ? "unknown" : "error", reason, observation };
 }
 
 function classifyAnswer(observation: Answered, sideEffect: boolean): Verdict {

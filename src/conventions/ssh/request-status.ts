@@ -6,7 +6,7 @@ export type RequestStatus =
   /** It ended otherwise, or it never began and never will: the question itself burnt its identifier. */
   | { readonly kind: "failed"; readonly proof: string }
   | { readonly kind: "running" }
-  /** It started and its receiver did not live to see the end: no later question will know more. */
+  /** It started and came to no end of its own, or its receiver did not live to see one: no later question will know more. */
   | { readonly kind: "interrupted" }
   | { readonly kind: "unclear"; readonly why: string };
 
@@ -16,7 +16,7 @@ export function readRequestStatus(requestId: string, body: JsonValue): RequestSt
   if (body["request_id"] !== requestId) return { kind: "unclear", why: "another_request" };
   switch (body["state"]) {
     case "finished":
-      return readEnd(body["exit_status"], body["signal"]);
+      return readEnd(body["exit_status"], body["signal"], body["timed_out"]);
     case "absent":
       return { kind: "failed", proof: "absent_and_fenced" };
     case "running":
@@ -28,10 +28,11 @@ export function readRequestStatus(requestId: string, body: JsonValue): RequestSt
   }
 }
 
-function readEnd(exitStatus: JsonValue | undefined, signal: JsonValue | undefined): RequestStatus {
+/** What a signal or its time limit ended did not say itself how far it had come. */
+function readEnd(...[exitStatus, signal, timedOut]: readonly (JsonValue | undefined)[]): RequestStatus {
   if (exitStatus === 0) return { kind: "succeeded" };
-  if (typeof exitStatus === "number") return { kind: "failed", proof: `exit_${exitStatus}` };
-  if (typeof signal === "string" && /^SIG[A-Z0-9]{1,12}$/.test(signal))
-    return { kind: "failed", proof: `ended_by_${signal}` };
+  if (typeof exitStatus === "number")
+    return timedOut === true ? { kind: "interrupted" } : { kind: "failed", proof: `exit_${exitStatus}` };
+  if (typeof signal === "string" && /^SIG[A-Z0-9]{1,12}$/.test(signal)) return { kind: "interrupted" };
   return { kind: "unclear", why: "not_a_status" };
 }

@@ -214,7 +214,7 @@ function settleStatus(
       events.push(...step(core, operation, { kind: "reconciliation_inconclusive", observation: reason }, actor));
       events.push({ ...core.envelope("reconciliation_inconclusive"), ...links, reason });
       if (status.kind === "interrupted") {
-        stopCaring(operation, "operation_needs_person", "the host started it and has no record of its end");
+        stopCaring(operation, "operation_needs_person", "the host started it, and it came to no end of its own");
       }
     }
   }
