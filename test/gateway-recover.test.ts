@@ -15,6 +15,7 @@ import { ASKED, errandId } from "../src/gateway/operation/errand.ts";
 import type { StateRow } from "../src/gateway/ports.ts";
 import type { Step } from "../src/gateway/steps.ts";
 import { defaults } from "../src/kernel/defaults.ts";
+import { Secret } from "../src/kernel/secret.ts";
 import { scriptedCaller } from "./support/caller.ts";
 import { type ManualTime, manualTime, untilDone } from "./support/clock.ts";
 import { answerJson, consequentialPack, previewBody } from "./support/consequential.ts";
@@ -249,21 +250,37 @@ test("a call whose answer was lost is one that is unknown, for whoever reads the
   assert.deepEqual(seen(), { activity: [["unknown", false]], session: once, charts: once });
 });
 
+/** A probe of one read, which leaves what it used of its budget. */
+async function probeOnce(): Promise<void> {
+  const { probes } = bench.gateway;
+  const token = Secret.fromText("probe-t0ken");
+  const id = await probes.open({
+    ...{ api: "Acme", versions: [{ base: provider.origin, header: null }], requests: 1, sideEffects: 0 },
+    credentials: [{ label: "main", present: "bearer", name: null, token }],
+    ...{ operator: "ada", operatorKeyId: "k1" },
+  });
+  const request = { caseId: "a.case", method: "GET", url: `${provider.origin}/things`, headers: {}, body: undefined };
+  await probes.send(id, { ...request, credential: "main", sideEffect: false });
+  await probes.close(id, null);
+}
+
 test("what ended long ago is forgotten, and nothing before its time", async () => {
   const { run } = await openApproved();
+  await probeOnce();
   const taken = (atMs: number): StateRow => ({
     ...{ table: "notes", id: errandId(atMs, "x"), runId: run.id, state: ASKED, body: { atMs } },
   });
   const nowMs = time.clock.wallMs();
   await startAgain(() => put(taken(nowMs - 2 * defaults.errandMs + 60_000), taken(nowMs - 2 * defaults.errandMs - 1)));
   assert.equal(bench.rows("notes", ASKED).length, 1);
-  assert.equal(bench.rows("runs", "ended").length, 1);
+  const kept = () => ["ended", "probe"].map((state) => bench.rows("runs", state).length);
+  assert.deepEqual(kept(), [1, 1]);
   await time.advance(defaults.endedStateKeptMs - 60_000);
   await startAgain();
-  assert.equal(bench.rows("runs", "ended").length, 1);
+  assert.deepEqual(kept(), [1, 1]);
   await time.advance(120_000);
   await startAgain();
-  assert.equal(bench.rows("runs", "ended").length, 0);
+  assert.deepEqual(kept(), [0, 0]);
 });
 
 test("one edited row alone is told of as well", async () => {

@@ -104,7 +104,7 @@ export function takeUp(
 /** State is for what can still matter; what happened stands in the log. */
 function forgetOld({ ports }: Pick<OperationNeeds, "ports">, store: StateStore): void {
   const beforeMs = ports.clock.wallMs() - defaults.endedStateKeptMs;
-  store.forget("runs", ["ended"], firstIdAt("run", beforeMs));
+  store.forget("runs", ["ended", "probe"], firstIdAt("run", beforeMs));
   store.forget("plans", ["executed", "rejected"], firstIdAt("plan", beforeMs));
   store.forget("operations", ["succeeded", "failed", "cancelled"], firstIdAt("op", beforeMs));
   // Twice as long as one is taken: no clock that is set back makes it new.
