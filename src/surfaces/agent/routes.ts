@@ -1,4 +1,3 @@
-import { writeOpenApi } from "../../../packages/request/src/openapi.ts";
 import type { JsonSchema } from "../../../packages/request/src/schema.ts";
 import type { Answer } from "../../../packages/request/src/serve.ts";
 import { boxTiers } from "../../conventions/box/plan.ts";
@@ -8,7 +7,7 @@ import { pendingSession, type Run } from "../../gateway/run/run.ts";
 import type { Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { readId } from "../../kernel/ids.ts";
-import type { JsonObject } from "../../kernel/json.ts";
+import { withDocument } from "../plane/document.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 import { actionsAnswer, callAnswers, runAnswer } from "./answers.ts";
 import { containedRoutes } from "./contained-routes.ts";
@@ -153,15 +152,8 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
     ...containedRoutes(gateway, sleep),
     ...planRoutes(gateway, sleep),
     ...operationRoutes(gateway, sleep),
-    planeRoute(
-      { method: "GET", path: "/v1/openapi.json", body: { kind: "none" } },
-      { summary: "This document", answers: { 200: { description: "OpenAPI 3.1" } } },
-      () => ({ status: 200, body: document }),
-      anyCaller,
-    ),
   ];
-  const document: JsonObject = writeOpenApi("gw agent plane", version, routes);
-  return routes;
+  return withDocument("gw agent plane", version, routes, anyCaller);
 }
 
 const standardLimits = {

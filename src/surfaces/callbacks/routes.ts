@@ -1,6 +1,6 @@
-import { writeOpenApi } from "../../../packages/request/src/openapi.ts";
 import type { Callbacks } from "../../gateway/callback/receive.ts";
 import { defaults } from "../../kernel/defaults.ts";
+import { withDocument } from "../plane/document.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
 
 /** Whoever is at the other end: nobody in particular, until the signature says otherwise. */
@@ -38,13 +38,6 @@ export function callbackRoutes(callbacks: Callbacks): readonly PlaneRoute<Callba
       anybody,
     ),
   ];
-  const document = planeRoute<CallbackContext, { method: "GET"; path: string; body: { kind: "none" } }>(
-    { method: "GET", path: "/v1/openapi.json", body: { kind: "none" } },
-    { summary: "This document", answers: { 200: { description: "OpenAPI 3.1" } } },
-    // Strangers read this: it says what the plane takes, and not which version of what is behind it.
-    () => ({ status: 200, body: writeOpenApi("Callbacks", "1", routes) }),
-    anybody,
-  );
-  routes.push(document);
-  return routes;
+  // Strangers read its document: it says what the plane takes, and not which version of what is behind it.
+  return withDocument("Callbacks", "1", routes, anybody);
 }

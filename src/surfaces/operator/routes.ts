@@ -1,6 +1,5 @@
-import { writeOpenApi } from "../../../packages/request/src/openapi.ts";
-import type { JsonObject } from "../../kernel/json.ts";
-import { type PlaneRoute, planeRoute } from "../plane/route.ts";
+import { withDocument } from "../plane/document.ts";
+import type { PlaneRoute } from "../plane/route.ts";
 import { approvalRoutes } from "./approval-routes.ts";
 import type { OperatorContext } from "./context.ts";
 import { credentialRoutes } from "./credential-routes.ts";
@@ -27,7 +26,7 @@ export function operatorRoutes(
   version: string,
 ): readonly PlaneRoute<OperatorContext>[] {
   const { gateway, clock } = steward;
-  const routes: PlaneRoute<OperatorContext>[] = [
+  const routes = [
     ...doorRoutes(steward, logins),
     ...approvalRoutes(steward),
     ...sessionRoutes(steward),
@@ -38,13 +37,6 @@ export function operatorRoutes(
     ...sshRoutes(steward),
     ...credentialRoutes(gateway),
     ...upgradeRoutes(steward),
-    planeRoute(
-      { method: "GET", path: "/v1/openapi.json", body: { kind: "none" } },
-      { summary: "This document", answers: { 200: { description: "OpenAPI 3.1" } } },
-      () => ({ status: 200, body: document }),
-      open,
-    ),
   ];
-  const document: JsonObject = writeOpenApi("gw operator plane", version, routes);
-  return routes;
+  return withDocument("gw operator plane", version, routes, open);
 }
