@@ -31,31 +31,15 @@ export function checkLabel(label: string): void {
 }
 
 /** The places a secret may go, in the one spelling that is compared at every loan. */
-export function readBindings(kind: CredentialKind, boundTo: readonly string[]): readonly string[] {
-  if (boundTo.length === 0 || boundTo.length > defaults.vaultBindings) {
-    invalid(`A credential is bound to 1 to ${defaults.vaultBindings} places: ${bindingHint(kind)}.`);
+export function readBindings(kind: CredentialKind, places: readonly string[]): readonly string[] {
+  if (places.length === 0 || places.length > defaults.vaultBindings) {
+    invalid(`A credential is bound to 1 to ${defaults.vaultBindings} places: ${boundTo(kind).option}.`);
   }
-  return [...new Set(boundTo.map((place) => readBinding(kind, place)))].sort();
+  return [...new Set(places.map((place) => readBinding(kind, place)))].sort();
 }
 
 export function readBinding(kind: CredentialKind, place: string): string {
-  switch (kind) {
-    case "bearer":
-    case "basic":
-    case "header":
-    case "oauth2":
-    case "jwt-bearer":
-    case "github-app":
-    case "aws-sigv4":
-    case "aws-role":
-    case "http-signature":
-    case "mtls":
-      return readOrigin(place);
-    case "ssh":
-      return readHostKey(place);
-    case "hmac":
-      return PACK.test(place) ? place : invalid("A callback secret is bound to the name of a pack.");
-  }
+  return boundTo(kind).read(place);
 }
 
 export function readHeaderName(kind: CredentialKind, name: string | undefined): string | null {
@@ -77,7 +61,8 @@ function readOrigin(place: string): string {
   return url.origin;
 }
 
-function bindingHint(kind: CredentialKind): string {
+/** What a secret of a kind is bound to: how it is read, and how it is given. */
+function boundTo(kind: CredentialKind): { readonly option: string; readonly read: (place: string) => string } {
   switch (kind) {
     case "bearer":
     case "basic":
@@ -89,12 +74,16 @@ function bindingHint(kind: CredentialKind): string {
     case "aws-role":
     case "http-signature":
     case "mtls":
-      return "--origin URL";
+      return { option: "--origin URL", read: readOrigin };
     case "ssh":
-      return "--host-key LINE";
+      return { option: "--host-key LINE", read: readHostKey };
     case "hmac":
-      return "--pack NAME";
+      return { option: "--pack NAME", read: readPack };
   }
+}
+
+function readPack(place: string): string {
+  return PACK.test(place) ? place : invalid("A callback secret is bound to the name of a pack.");
 }
 
 function invalid(message: string): never {
