@@ -7,12 +7,9 @@ import type { Duplex } from "node:stream";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
-import { readBridgeOptions } from "../src/surfaces/mcp/bridge.ts";
-import { serveMcp } from "../src/surfaces/mcp/serve.ts";
-import { createTurns } from "../src/surfaces/mcp/turns.ts";
 import { serveEverything } from "./fixtures/mcp-everything.ts";
 import { startHttpFront } from "./mcp-http-front.ts";
-import { scriptedCaller } from "./support/caller.ts";
+import { serveBridge } from "./mcp-stand.ts";
 import { type Bench, startBench } from "./support/gateway.ts";
 
 const suite = join(
@@ -43,18 +40,7 @@ after(async () => {
 });
 
 function serveGateway(socket: Duplex): void {
-  serveMcp({
-    turns: createTurns(64, 0),
-    socket,
-    head: Buffer.alloc(0),
-    caller: scriptedCaller(),
-    options: readBridgeOptions(undefined),
-    gateway: bench.gateway,
-    sleep: bench.time.sleep,
-    version: "1.0.0",
-    correlationId: () => "evt_conformance",
-    onFault: (error) => assert.fail(String(error)),
-  });
+  serveBridge(bench, socket, (error) => assert.fail(String(error)));
 }
 
 /** The scenarios that a revision requires, by name, and whether each passed. */

@@ -3,11 +3,7 @@ import { duplexPair } from "node:stream";
 import { after, before, test } from "node:test";
 import fc from "fast-check";
 import { defaults } from "../src/kernel/defaults.ts";
-import { readBridgeOptions } from "../src/surfaces/mcp/bridge.ts";
-import { serveMcp } from "../src/surfaces/mcp/serve.ts";
-import { createTurns } from "../src/surfaces/mcp/turns.ts";
-import { openWire, soon } from "./mcp-stand.ts";
-import { scriptedCaller } from "./support/caller.ts";
+import { openWire, serveBridge, soon } from "./mcp-stand.ts";
 import { type Bench, startBench } from "./support/gateway.ts";
 
 let bench: Bench;
@@ -41,18 +37,7 @@ async function talk(bytes: Buffer): Promise<{ readonly lines: readonly string[];
   peer.once("end", () => {
     over = true;
   });
-  serveMcp({
-    turns: createTurns(64, 0),
-    socket,
-    head: Buffer.alloc(0),
-    caller: scriptedCaller(),
-    options: readBridgeOptions(undefined),
-    gateway: bench.gateway,
-    sleep: bench.time.sleep,
-    version: "0.0.0",
-    correlationId: () => "evt_hostile",
-    onFault: (error) => faults.push(error),
-  });
+  serveBridge(bench, socket, (error) => faults.push(error));
   peer.write(bytes);
   for (let turn = 0; turn < 40; turn++) await new Promise((resolve) => setImmediate(resolve));
   peer.end();
@@ -166,18 +151,7 @@ test("a megabyte without an end of line is refused, and the next connection is s
 
 test("a client that never reads its answers is not read either, and costs no more than its open requests", async () => {
   const [socket, peer] = duplexPair({ highWaterMark: 4_096 });
-  serveMcp({
-    turns: createTurns(64, 0),
-    socket,
-    head: Buffer.alloc(0),
-    caller: scriptedCaller(),
-    options: readBridgeOptions(undefined),
-    gateway: bench.gateway,
-    sleep: bench.time.sleep,
-    version: "0.0.0",
-    correlationId: () => "evt_deaf",
-    onFault: (error) => faults.push(error),
-  });
+  serveBridge(bench, socket, (error) => faults.push(error));
   const clientInfo = { name: "deaf", version: "1" };
   const first = {
     id: 0,

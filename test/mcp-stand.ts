@@ -33,6 +33,19 @@ export interface ToolAnswer {
 
 export const PARENT: Ancestor = { pid: 4_242, startTime: "77", path: "/opt/agent/bin/agent" };
 
+/** The agent's side of a bridge, at a gateway of the test. */
+export function serveBridge(
+  { gateway, time: { sleep } }: Bench,
+  socket: Duplex,
+  onFault: (error: unknown) => void,
+  { caller = scriptedCaller(), header }: { readonly caller?: LiveCaller; readonly header?: string | undefined } = {},
+): void {
+  const head = Buffer.alloc(0);
+  const options = readBridgeOptions(header);
+  const [turns, version, correlationId] = [createTurns(64, 0), "0.0.0", () => "evt_test"] as const;
+  serveMcp({ turns, socket, head, caller, options, gateway, sleep, version, correlationId, onFault });
+}
+
 /** A bridge at a gateway of the test, past `initialize`. */
 export async function openWire(bench: Bench, header?: string, parent: Ancestor | undefined = PARENT): Promise<Wire> {
   const scripted = scriptedCaller();
@@ -78,18 +91,7 @@ export async function openWire(bench: Bench, header?: string, parent: Ancestor |
     ancestry: () => (wire.parent === undefined ? [] : [wire.parent]),
     retain: () => caller,
   };
-  serveMcp({
-    turns: createTurns(64, 0),
-    socket,
-    head: Buffer.alloc(0),
-    caller,
-    options: readBridgeOptions(header),
-    gateway: bench.gateway,
-    sleep: bench.time.sleep,
-    version: "0.0.0",
-    correlationId: () => "evt_test",
-    onFault: (error) => wire.faults.push(error),
-  });
+  serveBridge(bench, socket, (error) => wire.faults.push(error), { caller, header });
   const clientInfo = { name: "hand", version: "1.0" };
   await wire.request("initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo });
   wire.notify("notifications/initialized");
