@@ -270,8 +270,9 @@ test("a torn tail is exit 1 until declared, unless a writer holds the lock", asy
   const torn = copyFolder(folder);
   const { truncateSync, readFileSync: read } = await import("node:fs");
   const path = `${torn}/0000000001.gwlog`;
-  let end = read(path).length;
-  while (read(path)[end - 1] === 0) end--;
+  const written = read(path);
+  let end = written.length;
+  while (written[end - 1] === 0) end--;
   truncateSync(path, end - 10);
   await log.close();
   const dead = await verifyLog({ folder: torn });
