@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
-import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { missingForSshd } from "../demo/host/sshd.ts";
 import { probeHost } from "../src/adapters/transport/ssh/probe.ts";
 import type { ClientMode } from "../src/conventions/ssh/client-options.ts";
 import type { SshSigner } from "../src/conventions/ssh/outbound.ts";
@@ -11,15 +9,13 @@ import type { ProbeResult } from "../src/conventions/ssh/probe.ts";
 import { Secret } from "../src/kernel/secret.ts";
 import type { CliIo } from "../src/surfaces/cli/io.ts";
 import { checkHost, printKeyline } from "../src/surfaces/cli/ssh.ts";
-import { ed25519, keySigner, publicLine, type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
+import { beginSshFile } from "./ssh-file.ts";
+import { ed25519, keySigner, publicLine, type Stand, startStand } from "./ssh-stand.ts";
 
-standInAccount(import.meta.filename);
-const missing = missingForSshd();
-const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 240_000 }, run);
+const { missing, program, real, removeScripts } = beginSshFile(import.meta.filename);
 const operations = { release_status: { executable: "/bin/true" } };
 /** Eight clients and receivers start at once, also on a busy machine. */
 const WAIT_MS = 20_000;
-const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-check-"));
 let stand: Stand;
 let open: Stand;
 
@@ -30,7 +26,7 @@ before(async () => {
 });
 after(async () => {
   if (missing === null) await Promise.all([stand.stop(), open.stop()]);
-  rmSync(scripts, { recursive: true, force: true });
+  removeScripts();
 });
 
 function terminal() {
@@ -55,7 +51,7 @@ async function probe(at: Stand, signer: SshSigner): Promise<Map<ClientMode, Prob
 real("the printed key line makes a host that refuses everything but the receiver", async () => {
   const signer = keySigner(ed25519());
   // A key line for files of the tester's own: the manifest here cannot belong to root.
-  const node = writeProgram({ folder: scripts }, "node", `exec ${process.execPath} "$@" --trust-own-files`);
+  const node = program("node", `exec ${process.execPath} "$@" --trust-own-files`);
   const { io, lines } = terminal();
   const keys = { publicKey: publicLine(signer), hostKey: stand.hostKey, gatewayKey: publicLine(keySigner(ed25519())) };
   const options = { host: "app-1", label: "acme-ssh", ...keys, node, receiver: stand.receiver };

@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
-import { missingForSshd } from "../demo/host/sshd.ts";
+import { after, before, describe } from "node:test";
 import {
   appears,
   DEADLINE,
@@ -18,15 +16,12 @@ import {
   READY,
   STARTED,
 } from "./ssh-expect.ts";
-import { ed25519, keySigner, publicLine, type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
+import { beginSshFile } from "./ssh-file.ts";
+import { ed25519, keySigner, publicLine, type Stand, startStand } from "./ssh-stand.ts";
 import { until } from "./support/home.ts";
 
-standInAccount(import.meta.filename);
-const missing = missingForSshd();
-const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 240_000 }, run);
+const { missing, program, real, removeScripts, scripts } = beginSshFile(import.meta.filename);
 
-const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-programs-"));
-const program = (name: string, script: string) => writeProgram({ folder: scripts }, name, script);
 let stand: Stand;
 
 before(async () => {
@@ -36,7 +31,7 @@ before(async () => {
 
 after(async () => {
   if (missing === null) await stand.stop();
-  rmSync(scripts, { recursive: true, force: true });
+  removeScripts();
 });
 
 /** A key whose forced command is one of ours instead of the receiver. */

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { missingForSshd } from "../demo/host/sshd.ts";
+import { after, before } from "node:test";
 import { readSshPublicLine, sshFingerprint } from "../src/kernel/ssh-key.ts";
+import { beginSshFile } from "./ssh-file.ts";
 import {
   allowKeyFile,
   callApproved,
@@ -15,16 +14,13 @@ import {
   publicHalf,
   sshMember,
 } from "./ssh-home.ts";
-import { type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
+import { type Stand, startStand } from "./ssh-stand.ts";
 import { call, codeOf, type Gateway, type Home, type Members, openPlane, until } from "./support/home.ts";
 import { idIn, idOf } from "./support/reply.ts";
 
 /** SSH through the real gateway: the programs that a person starts, a real sshd, the receiver as its forced command. */
-standInAccount(import.meta.filename);
-const missing = missingForSshd();
-const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 180_000 }, run);
+const { missing, program, real, removeScripts, scripts } = beginSshFile(import.meta.filename);
 
-const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-gateway-"));
 const at = (name: string) => join(scripts, name);
 let stand: Stand;
 let home: Home;
@@ -33,7 +29,6 @@ let otherKey = "";
 
 before(async () => {
   if (missing !== null) return;
-  const program = (name: string, script: string) => writeProgram({ folder: scripts }, name, script);
   const worker = { first: "a-z", characters: "a-z0-9-", max: 32 };
   stand = await startStand({
     operations: {
@@ -63,7 +58,7 @@ after(async () => {
   writeFileSync(at("let-go"), "");
   await gateway?.end();
   if (missing === null) await stand.stop();
-  rmSync(scripts, { recursive: true, force: true });
+  removeScripts();
 });
 
 function pack(): string {

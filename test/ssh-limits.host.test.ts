@@ -1,19 +1,15 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { missingForSshd } from "../demo/host/sshd.ts";
+import { after, before } from "node:test";
+import { beginSshFile } from "./ssh-file.ts";
 import { allowKeyFile, makeKeyFile, makeSshHome, sshMember } from "./ssh-home.ts";
-import { type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
+import { type Stand, startStand } from "./ssh-stand.ts";
 import { call, type Gateway, type Home, type Members, openPlane, openRun, type Plane } from "./support/home.ts";
 
 /** Budget and tickets hold for SSH as they hold for HTTP: one gateway, one way out. */
-standInAccount(import.meta.filename);
-const missing = missingForSshd();
-const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 180_000 }, run);
+const { missing, program, real, removeScripts, scripts } = beginSshFile(import.meta.filename);
 
-const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-limits-"));
 let stand: Stand;
 let home: Home;
 let gateway: Gateway;
@@ -21,7 +17,7 @@ let agent: Plane;
 
 before(async () => {
   if (missing !== null) return;
-  const restart = writeProgram({ folder: scripts }, "restart", `echo "$1" >> ${join(scripts, "restarted")}`);
+  const restart = program("restart", `echo "$1" >> ${join(scripts, "restarted")}`);
   stand = await startStand({
     operations: {
       release_status: { executable: "/bin/true" },
@@ -66,7 +62,7 @@ after(async () => {
   agent?.close();
   await gateway?.end();
   if (missing === null) await stand.stop();
-  rmSync(scripts, { recursive: true, force: true });
+  removeScripts();
 });
 
 const seenByHost = () =>

@@ -1,23 +1,20 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { after, before, test } from "node:test";
-import { missingForSshd, SSH } from "../demo/host/sshd.ts";
+import { after, before } from "node:test";
+import { SSH } from "../demo/host/sshd.ts";
 import { signSsh } from "../src/kernel/ssh-key.ts";
 import { expectRefused } from "./ssh-expect.ts";
+import { beginSshFile } from "./ssh-file.ts";
 import { allowKeyFile, callFinished, makeKeyFile, makeSshHome, sshMember } from "./ssh-home.ts";
-import { ed25519, type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
+import { ed25519, type Stand, startStand } from "./ssh-stand.ts";
 import { codeOf, type Gateway, type Home, type Members } from "./support/home.ts";
 
 /** A host that pins the gateway's key, a real gateway, and a thief who has the SSH key and has listened. */
-standInAccount(import.meta.filename);
-const missing = missingForSshd();
-const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 180_000 }, run);
+const { missing, program, real, removeScripts, scripts } = beginSshFile(import.meta.filename);
 
-const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-pinned-"));
 const heard = join(scripts, "heard");
 const keyFile = join(scripts, "id");
 let stand: Stand;
@@ -27,14 +24,14 @@ let gatewayKey = "";
 
 before(async () => {
   if (missing !== null) return;
-  const restart = writeProgram({ folder: scripts }, "restart", `echo "$1" >> ${join(scripts, "restarted")}; echo done`);
+  const restart = program("restart", `echo "$1" >> ${join(scripts, "restarted")}; echo done`);
   const worker = { first: "a-z", characters: "a-z0-9-", max: 32 };
   stand = await startStand({
     operations: { restart_worker: { executable: restart, arguments: [{ field: "worker" }], fields: { worker } } },
   });
   makeKeyFile(scripts, "id");
   // The thief listens on the host: what the gateway sends is written down on its way to the receiver.
-  const receive = writeProgram({ folder: scripts }, "receive", `tee -a ${heard} | ${stand.receiverCommand.slice(5)}`);
+  const receive = program("receive", `tee -a ${heard} | ${stand.receiverCommand.slice(5)}`);
   allowKeyFile(stand, keyFile, `exec ${receive}`);
   home = await makeSshHome(keyFile, [stand.hostKey]);
   const action = "effect: write\n    needs: { approval: each_use }";
@@ -51,7 +48,7 @@ before(async () => {
 after(async () => {
   await gateway?.end();
   if (missing === null) await stand.stop();
-  rmSync(scripts, { recursive: true, force: true });
+  removeScripts();
 });
 
 async function toldKeys(of = home): Promise<Members> {

@@ -1,20 +1,16 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { missingForSshd } from "../demo/host/sshd.ts";
+import { after, before } from "node:test";
+import { beginSshFile } from "./ssh-file.ts";
 import { allowKeyFile, makeKeyFile, makeSshHome, sshMember } from "./ssh-home.ts";
-import { type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
+import { type Stand, startStand } from "./ssh-stand.ts";
 import { type Gateway, type Home, type Members, openPlane, type Plane } from "./support/home.ts";
 import { idIn, idOf } from "./support/reply.ts";
 
 /** Plans on a host: an operation previews, another carries the plan out by its identifier and revision alone. */
-standInAccount(import.meta.filename);
-const missing = missingForSshd();
-const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 180_000 }, run);
+const { missing, program, real, removeScripts, scripts } = beginSshFile(import.meta.filename);
 
-const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-plan-"));
 const at = (name: string) => join(scripts, name);
 let stand: Stand;
 let home: Home;
@@ -43,7 +39,6 @@ const preview = {
 
 before(async () => {
   if (missing !== null) return;
-  const program = (name: string, script: string) => writeProgram({ folder: scripts }, name, script);
   const word = { first: "a-z0-9", characters: "a-z0-9-", max: 32 };
   writeFileSync(at("release"), "r41");
   writeFileSync(at("preview.json"), JSON.stringify(preview));
@@ -96,7 +91,7 @@ after(async () => {
   agent?.close();
   await gateway?.end();
   if (missing === null) await stand.stop();
-  rmSync(scripts, { recursive: true, force: true });
+  removeScripts();
 });
 
 async function openRun(): Promise<string> {

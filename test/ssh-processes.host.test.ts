@@ -3,7 +3,6 @@ import { spawn, spawnSync } from "node:child_process";
 import {
   appendFileSync,
   existsSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -12,30 +11,16 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createServer, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { missingForSshd } from "../demo/host/sshd.ts";
+import { after, before } from "node:test";
 import { createSshTransport } from "../src/adapters/transport/ssh/transport.ts";
 import { appears, expectAnswered, expectNeverSent, expectSilent, READ_ID, READY, STARTED } from "./ssh-expect.ts";
-import {
-  ed25519,
-  keySigner,
-  realSleep,
-  receipt,
-  type Stand,
-  standInAccount,
-  startStand,
-  writeProgram,
-} from "./ssh-stand.ts";
+import { beginSshFile } from "./ssh-file.ts";
+import { ed25519, keySigner, realSleep, receipt, type Stand, startStand } from "./ssh-stand.ts";
 import { until } from "./support/home.ts";
 
-standInAccount(import.meta.filename);
-const missing = missingForSshd();
-const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 240_000 }, run);
+const { missing, program, real, removeScripts, scripts } = beginSshFile(import.meta.filename);
 
-const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-programs-"));
-const program = (name: string, script: string) => writeProgram({ folder: scripts }, name, script);
 let stand: Stand;
 
 before(async () => {
@@ -45,7 +30,7 @@ before(async () => {
 
 after(async () => {
   if (missing === null) await stand.stop();
-  rmSync(scripts, { recursive: true, force: true });
+  removeScripts();
 });
 
 /** A key whose forced command is one of ours instead of the receiver. */

@@ -1,19 +1,15 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { missingForSshd } from "../demo/host/sshd.ts";
+import { after, before } from "node:test";
+import { beginSshFile } from "./ssh-file.ts";
 import { allowKeyFile, callApproved, makeKeyFile, makeSshHome, sshMember } from "./ssh-home.ts";
-import { type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
+import { type Stand, startStand } from "./ssh-stand.ts";
 import { type Gateway, type Home, type Members, until } from "./support/home.ts";
 
 /** A gateway that is killed in the middle of an SSH action, a host that goes on, and what the next start makes of it. */
-standInAccount(import.meta.filename);
-const missing = missingForSshd();
-const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 240_000 }, run);
+const { missing, program, real, removeScripts, scripts } = beginSshFile(import.meta.filename);
 
-const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-recover-"));
 const at = (name: string) => join(scripts, name);
 let stand: Stand;
 let home: Home;
@@ -25,7 +21,7 @@ before(async () => {
   stand = await startStand({
     operations: {
       hold_worker: {
-        executable: writeProgram({ folder: scripts }, "hold-worker", hold),
+        executable: program("hold-worker", hold),
         arguments: [{ field: "worker" }],
         fields: { worker: { characters: "a-z", max: 8 } },
         timeout_s: 120,
@@ -53,7 +49,7 @@ after(async () => {
   for (const worker of ["good", "bad", "never"]) writeFileSync(`${at("let-go")}-${worker}`, "");
   await gateway?.end();
   if (missing === null) await stand.stop();
-  rmSync(scripts, { recursive: true, force: true });
+  removeScripts();
 });
 
 const records = () => join(stand.state, "requests");

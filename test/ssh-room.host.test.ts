@@ -1,34 +1,30 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { missingForSshd } from "../demo/host/sshd.ts";
+import { after, before } from "node:test";
 import { createAnswerRoom } from "../src/gateway/answer-room.ts";
 import type { Sleep } from "../src/kernel/clock.ts";
 import { defaults } from "../src/kernel/defaults.ts";
 import { expectAnswered } from "./ssh-expect.ts";
+import { beginSshFile } from "./ssh-file.ts";
 import { allowKeyFile, makeKeyFile, makeSshHome, sshMember } from "./ssh-home.ts";
-import { ed25519, realSleep, type Stand, standInAccount, startStand, writeProgram } from "./ssh-stand.ts";
+import { ed25519, realSleep, type Stand, startStand } from "./ssh-stand.ts";
 import { call, openPlane, openRun, until } from "./support/home.ts";
 
 /** Large output of hosts shares the room of all large answers: with a real sshd, client, receiver, and gateway. */
-standInAccount(import.meta.filename);
-const missing = missingForSshd();
-const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 180_000 }, run);
+const { missing, program, real, removeScripts, scripts } = beginSshFile(import.meta.filename);
 
 const LARGE = 1_000_000;
 const MOST = 4_194_304;
-const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-room-"));
 const seen = join(scripts, "seen");
 let stand: Stand;
 
 before(async () => {
   if (missing !== null) return;
   const print = `yes | head -c ${LARGE}`;
-  const large = writeProgram({ folder: scripts }, "large", print);
+  const large = program("large", print);
   // It ends when the test has seen what is held meanwhile.
-  const held = writeProgram({ folder: scripts }, "held", `${print}; while [ ! -e ${seen} ]; do sleep 0.1; done`);
+  const held = program("held", `${print}; while [ ! -e ${seen} ]; do sleep 0.1; done`);
   stand = await startStand({
     operations: {
       large: { executable: large, output_bytes: MOST },
@@ -39,7 +35,7 @@ before(async () => {
 
 after(async () => {
   if (missing === null) await stand.stop();
-  rmSync(scripts, { recursive: true, force: true });
+  removeScripts();
 });
 
 const others = { callerKey: "others" };

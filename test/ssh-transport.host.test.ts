@@ -1,34 +1,20 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { missingForSshd } from "../demo/host/sshd.ts";
+import { after, before } from "node:test";
 import type { SshRecording } from "../src/conventions/ssh/recording.ts";
 import { Denied } from "../src/kernel/failure.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
 import { signSsh } from "../src/kernel/ssh-key.ts";
 import { DEADLINE, deadlineWhen, expectAnswered, expectNeverSent, expectRefused, expectSilent } from "./ssh-expect.ts";
-import {
-  ed25519,
-  keySigner,
-  nextRequestId,
-  publicLine,
-  type Stand,
-  standInAccount,
-  startStand,
-  writeProgram,
-} from "./ssh-stand.ts";
+import { beginSshFile } from "./ssh-file.ts";
+import { ed25519, keySigner, nextRequestId, publicLine, type Stand, startStand } from "./ssh-stand.ts";
 import { until } from "./support/home.ts";
 import { whole } from "./support/whole.ts";
 
-standInAccount(import.meta.filename);
-const missing = missingForSshd();
-const real = (name: string, run: () => Promise<void>) => test(name, { skip: missing ?? false, timeout: 240_000 }, run);
+const { missing, program, real, removeScripts, scripts } = beginSshFile(import.meta.filename);
 
-const scripts = mkdtempSync(join(tmpdir(), "gw-ssh-programs-"));
-const program = (name: string, script: string) => writeProgram({ folder: scripts }, name, script);
 const gatewayKey = ed25519();
 const AT_ONCE = whole ? 12 : 6;
 let stand: Stand;
@@ -63,7 +49,7 @@ before(async () => {
 
 after(async () => {
   if (missing === null) await stand.stop();
-  rmSync(scripts, { recursive: true, force: true });
+  removeScripts();
 });
 real("a status operation answers with what the program printed", async () => {
   const signer = stand.allow(ed25519(), stand.receiverCommand);
