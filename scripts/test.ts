@@ -17,6 +17,7 @@ import { dirname, join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { watchCost } from "./suite/cost.ts";
 import { fetchPostgres } from "./suite/embedded-postgres.ts";
+import { keepInMemory } from "./suite/memory.ts";
 import { makeOneFile } from "./suite/one-file.ts";
 import { watchOthers } from "./suite/others.ts";
 import { compileProduct } from "./suite/product.ts";
@@ -150,7 +151,7 @@ async function runTogether(
   const before = ["tell-all.ts", "cheap-kdf.ts", "from-one-file.ts"].map(
     (name) => `--import=${join(where.clone, "scripts", "suite", name)}`,
   );
-  const node = [...where.command, where.node, "--disable-warning=ExperimentalWarning", ...before];
+  const node = [...keepInMemory(), ...where.command, where.node, "--disable-warning=ExperimentalWarning", ...before];
   const env = { ...process.env, ...where.env, GW_TEST_ONE_FILE: oneFile };
   const status = await start([...node, program, list, atOnce, ...tests], out, env);
   // A test may run in a clone of its own: its file is known by the end of its path. What is not known at all stays failed.

@@ -123,7 +123,7 @@ call("ptrace", ${x64 ? 101 : 117}, 16, ${victim}, 0, 0)
 attempt("kill", lambda: os.kill(${victim}, 9))
 attempt("home", lambda: os.listdir(${JSON.stringify(home.folder)}))
 attempt("vault", lambda: open(${JSON.stringify(join(home.folder, "vault.json"))}).read())
-print("tmp: " + str(${JSON.stringify(folder.split("/").at(-1))} in os.listdir("/tmp") and os.listdir(${JSON.stringify(folder)})))
+print("tmp: " + str(os.listdir(${JSON.stringify(folder)})))
 print("processes: " + str(len([p for p in os.listdir("/proc") if p.isdigit()])))
 `;
 
