@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createSecretKey, randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
+import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -209,20 +210,20 @@ test("a row that was edited is told of and never used", async () => {
   assert.equal(bench.rows("runs", "ended").length + bench.rows("plans", "rejected").length, 0);
 });
 
+const items = (): readonly LogItem[] =>
+  bench.events().map((event, frame) => ({ kind: "record", segment: 1, frame, index: 0, journal: "activity", event }));
+
 /** What whoever reads the log sees of all calls: in Activity, in the one session, and in the charts. */
 function seen() {
-  const items = bench.events().map((event, frame): LogItem => {
-    return { kind: "record", segment: 1, frame, index: 0, journal: "activity", event };
-  });
   const charts = startCharts();
-  for (const item of items) charts.add(item);
+  for (const item of items()) charts.add(item);
   const counts = ({ succeeded, unknown }: Readonly<Record<"succeeded" | "unknown", number>>) => ({
     succeeded,
     unknown,
   });
   return {
-    activity: foldActivity(items).flatMap((entry) => (entry.kind === "call" ? [[entry.outcome, entry.gap]] : [])),
-    session: foldSessions(items).flatMap((entry) => (entry.kind === "session" ? [counts(entry.calls)] : [])),
+    activity: foldActivity(items()).flatMap((entry) => (entry.kind === "call" ? [[entry.outcome, entry.gap]] : [])),
+    session: foldSessions(items()).flatMap((entry) => (entry.kind === "session" ? [counts(entry.calls)] : [])),
     charts: charts.tell().slots.map(counts),
   };
 }
@@ -239,6 +240,22 @@ test("what a start calls unknown, since it goes by the state, stays for whoever 
   assert.deepEqual([ofType(told, "outcome_unobserved").length, bench.gateway.operations.list().length], [1, 1]);
   const once = [{ succeeded: 1, unknown: 0 }];
   assert.deepEqual(seen(), { activity: [["succeeded", false]], session: once, charts: once });
+});
+
+test("an answer that comes after a lock and an unlock, which called its call unknown, is told as what was found out", async () => {
+  const { start } = await openApproved();
+  const held: ServerResponse[] = [];
+  provider.answer((_request, response) => void held.push(response));
+  const done = start("acme.thing.post", { name: "x" });
+  await asked(1);
+  await bench.gateway.lock("at night", null);
+  await bench.unlock();
+  for (const response of held) answerJson(response, 200, {});
+  await done;
+  const [found, ...others] = foldActivity(items()).filter(({ kind }) => kind === "reconciliation");
+  assert.ok(found?.kind === "reconciliation" && others.length === 0);
+  assert.deepEqual([found.action, found.outcome], ["acme.thing.post", "succeeded"]);
+  assert.deepEqual(seen().activity, [["unknown", false]]);
 });
 
 test("a call whose answer was lost is one that is unknown, for whoever reads the log", async () => {

@@ -1,4 +1,4 @@
-import type { AuditEvent, EventOf } from "../event.ts";
+import { type AuditEvent, type EventOf, runOf } from "../event.ts";
 import type { LogItem } from "../read/reader.ts";
 import type { ActivityEntry, ReconciliationEntry } from "./activity-entry.ts";
 import { watchSequence } from "./continuity.ts";
@@ -188,6 +188,16 @@ export function startActivity(): ActivityFold {
     // The completion of an attempt that was already told to be unobserved says the same once more; and a start goes by the
     // state alone, which may be behind the log.
     if (found === undefined && end.outcome === "unknown" && (unknown.has(key) || ended.has(key))) return NOTHING;
+    // An answer that came after a lock had called it unknown.
+    if (found === undefined && unknown.has(key) && (end.outcome === "succeeded" || end.outcome === "failed")) {
+      keepEnded(key);
+      return reconcile(
+        { ...event, run_id: runOf(event) ?? "", source: "the answer, which came late" },
+        frame,
+        end.outcome,
+        null,
+      );
+    }
     const entry: OpenCall = found ?? orphan(event, frame);
     entry.outcome = end.outcome;
     entry.status = end.status;
