@@ -42,8 +42,16 @@ const MORE = `
     input: { id: { in: path, type: string, maxLength: 64 }, name: { in: body, type: string, maxLength: 64 } }
     job: { id: job_id, status: report.status, succeeded: [succeeded], failed: [failed] }
     confirm: thing.get
+  clip.start:
+    effect: create
+    retry: non_idempotent_write
+    max_cost_cents: 0
+    request: { method: POST, path: "/v1/clips/{id}", body: application/json }
+    input: { id: { in: path, type: string, maxLength: 64 }, name: { in: body, type: string, maxLength: 64 } }
+    job: { id: job_id, status: report.status, succeeded: [succeeded], failed: [failed] }
+    unknown: { reconcile: thing.get }
 `;
-const ACTIONS = ["acme.draft.save", "acme.draft.send", "acme.film.start", "acme.report.create"];
+const ACTIONS = ["acme.draft.save", "acme.draft.send", "acme.film.start", "acme.clip.start", "acme.report.create"];
 const BEGUN = "reconciliation";
 const INPUT = { id: "7", name: "new" };
 const DRAFT = { of: "7", name: "new" };
@@ -172,6 +180,32 @@ test("the reads of a job whose creation nobody saw are counted from when it is f
   read = (response) => answerJson(response, 200, { job_id: "job-1" });
   await look();
   assert.deepEqual([operation.state, operation.faults, operation.checks], ["accepted", 0, 0]);
+});
+
+test("a job that is found by what it is about, and is another operation's, is not taken for its own", async () => {
+  let [job, state] = ["job-1", "running"];
+  const answer = (response: ServerResponse) => answerJson(response, 200, { job_id: job, state });
+  read = answer;
+  provider.answer((_request, response) => answer(response));
+  const first = bench.gateway.startCall(caller, run.id, { action: "acme.clip.start", input: INPUT });
+  const { id } = bench.gateway.operations.get((await first.done).operation_id as OperationId);
+  state = "succeeded";
+  await untilDone(bench.time, 500, () => bench.rows("operations", "succeeded").length === 1);
+  provider.answer(({ method }, response) => (method === "POST" ? void response.destroy() : answer(response)));
+  const found = async (operation: Operation) => {
+    await bench.gateway.operations.reconcile(operation.id, "ada");
+    return [operation.state, operation.remoteJobId];
+  };
+  const second = await lose("clip.start");
+  assert.notEqual(second.id, id);
+  assert.deepEqual(await found(second), ["create_unknown", null]);
+  // A start forgets what has ended; its row does not.
+  await bench.abandon();
+  await startGateway(bench.time);
+  const again = bench.gateway.operations.get(second.id);
+  assert.deepEqual(await found(again), ["create_unknown", null]);
+  job = "job-2";
+  assert.deepEqual(await found(again), ["accepted", "job-2"]);
 });
 
 test("what is not found is proven absent from its deadline on", async () => {

@@ -414,6 +414,26 @@ test("after a newer release through the gateway the older one is stale without b
   assert.equal((await rollBack("dep-6").done).outcome, "success");
 });
 
+test("nobody comes to own a deployment by an answer that names it once more, nor one of another place than was asked for", async () => {
+  await promote("sha256:r1");
+  const [other, party] = [scriptedCaller(), promotion];
+  const theirs = await openApproved(other);
+  const promoteAs = (environment: string) =>
+    bench.gateway.startCall(other, theirs.id, {
+      action: "acme.deployment.promote",
+      input: { environment, release: "sha256:r1" },
+    }).done;
+  promotion = { ...party, deployment_id: "dep-5", created_target_generation: 5, prior_release_id: "sha256:r0" };
+  assert.equal((await promoteAs("production")).outcome, "success");
+  rollBack("dep-5", other, theirs).done.catch(() => undefined);
+  assert.match((await bench.waiting()).card?.call?.because.join() ?? "", /another run made this deployment/);
+  await bench.deny("not yours");
+
+  promotion = { ...party, environment: "production" };
+  assert.equal((await promoteAs("staging")).outcome, "success");
+  await assert.rejects(rollBack("dep-7", other, theirs).done, denies("deployment_unknown"));
+});
+
 test("a deployment that was replaced, or undone, while a person thought about undoing it is not undone", async () => {
   await promote("sha256:r1");
   const other = scriptedCaller();

@@ -1,4 +1,4 @@
-import type { JsonValue } from "../../kernel/json.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import type { AttemptNeeds } from "../attempt/needs.ts";
 import type { Definition } from "../outbound/outbound.ts";
 import type { StateRow } from "../ports.ts";
@@ -16,7 +16,7 @@ export interface OperationNeeds extends AttemptNeeds {
   /** Keeps what an answer proves of a promotion, where a rollback could undo it. */
   keepPromotion(
     definition: Definition,
-    made: { readonly runId: string; readonly party: string },
+    made: { readonly runId: string; readonly party: string; readonly intent: JsonObject },
     answer: JsonValue,
   ): readonly StateRow[];
 }

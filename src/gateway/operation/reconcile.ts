@@ -2,6 +2,7 @@ import type { NewEvent } from "../../audit/event.ts";
 import { readJobReport } from "../../conventions/operation/read-status.ts";
 import { decideReconciliation, knownOf, methodOf } from "../../conventions/operation/reconcile.ts";
 import { sayStop } from "../../conventions/operation/repeat.ts";
+import { isSettled, operationStates } from "../../conventions/operation/state.ts";
 import { showsExpected } from "../../conventions/outcome/confirm.ts";
 import { type RequestStatus, readRequestStatus } from "../../conventions/ssh/request-status.ts";
 import { digestBytes } from "../../kernel/canonical-json.ts";
@@ -97,8 +98,8 @@ function keepProven(
   { verdict }: Pick<Attempted, "verdict">,
 ): readonly StateRow[] {
   if (operation.state !== "succeeded" || verdict.kind !== "success") return [];
-  const { party, purse } = operation;
-  return core.keepPromotion(definition, { runId: purse.id, party }, readJson(verdict.observation));
+  const { party, purse, input: intent } = operation;
+  return core.keepPromotion(definition, { runId: purse.id, party, intent }, readJson(verdict.observation));
 }
 
 /** The read that would find out, as it would be bound; null where the definition names none. */
@@ -122,7 +123,7 @@ function knownFor(operation: Operation, { pack }: Definition, reader: Definition
 }
 
 function settleRead(
-  core: Pick<OperationNeeds, "envelope" | "ports">,
+  core: Pick<OperationNeeds, "envelope" | "ledger" | "operations" | "ports">,
   operation: Operation,
   definition: Definition,
   reader: Definition,
@@ -134,10 +135,13 @@ function settleRead(
   const body = answer === null ? null : readJson(answer);
   if (isStatusReader(reader)) return settleStatus(core, operation, reader, { verdict, observation }, actor);
   const { set, keys } = splitIntent(reader, operation.input);
+  const method = methodOf(reader.action.inputs.map(({ name }) => name));
+  const named = job === null ? null : readJobReport(job, body).jobId;
   const decision = decideReconciliation({
-    method: methodOf(reader.action.inputs.map(({ name }) => name)),
+    method,
     status: answer?.status ?? null,
-    jobId: job === null ? null : readJobReport(job, body).jobId,
+    // By what it was about, the job of an earlier call like it may be found.
+    jobId: named !== null && method === "list_by_reference" && isAnothers(core, operation, named) ? null : named,
     isJob: job !== null,
     showsExpected: verdict.kind === "success" && showsExpected(set, keys, body),
     deadlinePassed: operation.createDeadline.bootMs <= core.ports.clock.bootMs(),
@@ -179,6 +183,22 @@ function settleRead(
   }
   scheduleNext(core, operation, job, observation);
   return events;
+}
+
+/** Whether the job is on record as that of another operation, open or ended, with the same account at the same provider. */
+function isAnothers(
+  { operations, ledger }: Pick<OperationNeeds, "ledger" | "operations">,
+  { id, action, credential }: Operation,
+  jobId: string,
+): boolean {
+  const pack = action.slice(0, action.indexOf(".") + 1);
+  const ended = operationStates.filter(isSettled).flatMap((state) => ledger.load("operations", state));
+  const rows = ended.flatMap((row) =>
+    "tampered" in row ? [] : [{ ...(row.body as unknown as Operation), id: row.id }],
+  );
+  return [...operations.all(), ...rows].some(
+    (one) => one.id !== id && one.remoteJobId === jobId && one.credential === credential && one.action.startsWith(pack),
+  );
 }
 
 /** What the host's own record says. While the operation runs there is nothing to add; the next question may know. */

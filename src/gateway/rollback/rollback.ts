@@ -157,7 +157,7 @@ export async function promoteThrough(
 ): Promise<CallResult> {
   const after = ({ verdict }: Attempted): Beside => {
     if (!isReceipt(sending, verdict)) return NOTHING;
-    const made = { runId: sending.run.id, party: partyOf(sending.run, sending.session.caller.key) };
+    const made = { runId: sending.run.id, party: partyOf(sending.run, sending.session.caller.key), intent };
     const rows = keepPromotion(core, sending.outbound.definition, made, readJson(verdict.observation));
     return { events: [], rows };
   };
