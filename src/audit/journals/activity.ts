@@ -2,6 +2,7 @@ import { type AuditEvent, type EventOf, runOf } from "../event.ts";
 import type { LogItem } from "../read/reader.ts";
 import type { ActivityEntry, ReconciliationEntry } from "./activity-entry.ts";
 import { watchSequence } from "./continuity.ts";
+import { rememberEnded } from "./ended.ts";
 import { denial, fromIntent, fromTicketIntent, type Linked, type OpenCall, orphan } from "./open-call.ts";
 
 /** The Activity journal while it is being folded: entries come out as they settle, what is open stays inside. */
@@ -16,8 +17,6 @@ type End = Pick<OpenCall, "outcome" | "status" | "provider_request_id" | "reason
 type Intent = EventOf<"action.intent"> | EventOf<"intent_accepted">;
 
 const NOTHING: readonly ActivityEntry[] = [];
-/** More than can be under way when a gateway stops: a start tells of those again. */
-const ENDED_KEPT = 4_096;
 
 /** @internal A whole log at once, as tests read it. */
 export function foldActivity(items: Iterable<LogItem>): ActivityEntry[] {
@@ -34,8 +33,7 @@ export function startActivity(): ActivityFold {
   const otherNames = new Map<OpenCall, readonly string[]>();
   /** Calls that ended unknown: few, and a reconciliation wants their names. */
   const unknown = new Map<string, OpenCall>();
-  /** Attempts whose end is known, the newest. */
-  const ended = new Set<string>();
+  const ended = rememberEnded();
   const checkSequence = watchSequence("activity");
 
   function addRecord(event: AuditEvent, frame: number): readonly ActivityEntry[] {
@@ -185,12 +183,10 @@ export function startActivity(): ActivityFold {
   function settle(event: Linked & AuditEvent, frame: number, end: End): readonly ActivityEntry[] {
     const found = findOpen(event);
     const key = event.attempt_id ?? event.parent_event_id ?? "";
-    // The completion of an attempt that was already told to be unobserved says the same once more; and a start goes by the
-    // state alone, which may be behind the log.
     if (found === undefined && end.outcome === "unknown" && (unknown.has(key) || ended.has(key))) return NOTHING;
     // An answer that came after a lock had called it unknown.
     if (found === undefined && unknown.has(key) && (end.outcome === "succeeded" || end.outcome === "failed")) {
-      keepEnded(key);
+      ended.add(key);
       return reconcile(
         { ...event, run_id: runOf(event) ?? "", source: "the answer, which came late" },
         frame,
@@ -209,17 +205,8 @@ export function startActivity(): ActivityFold {
     if (found !== undefined) forget(event, found);
     const name = entry.attempt_id ?? entry.intent_event_id ?? event.event_id;
     if (entry.outcome === "unknown") unknown.set(name, entry);
-    else keepEnded(name);
+    else ended.add(name);
     return [entry];
-  }
-
-  function keepEnded(name: string): void {
-    ended.add(name);
-    if (ended.size <= ENDED_KEPT) return;
-    for (const oldest of ended) {
-      ended.delete(oldest);
-      return;
-    }
   }
 
   function reconcile(

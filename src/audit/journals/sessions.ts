@@ -1,6 +1,7 @@
 import { type AuditEvent, type EventOf, runOf } from "../event.ts";
 import type { LogItem } from "../read/reader.ts";
 import { type GapEntry, watchSequence } from "./continuity.ts";
+import { type EndedAttempts, rememberEnded } from "./ended.ts";
 
 export interface CallCounts {
   readonly succeeded: number;
@@ -48,8 +49,6 @@ interface Run {
   readonly at: string;
   readonly frame: number;
   readonly calls: Mutable<CallCounts>;
-  /** Its attempts whose end was told. */
-  readonly told: Set<string>;
   readonly sessions: Map<string, Mutable<SessionEntry>>;
   hadSession: boolean;
   /** Line one of the card that was shown for the run; what a run that never got a session has. */
@@ -73,6 +72,7 @@ export function startSessions(): SessionsFold {
   const runs = new Map<string, Run>();
   /** By session: each process of a run is a caller of its own. Kept from before the session starts until it has. */
   const evidence = new Map<string, Evidence>();
+  const ended = rememberEnded();
   const checkSequence = watchSequence("sessions");
 
   const runFor = (runId: string, event: AuditEvent, frame: number): Run => {
@@ -83,7 +83,6 @@ export function startSessions(): SessionsFold {
       at: event.occurred_at,
       frame,
       calls: { succeeded: 0, failed: 0, unknown: 0, denied: 0 },
-      told: new Set(),
       sessions: new Map(),
       hadSession: false,
       shown: null,
@@ -131,10 +130,10 @@ export function startSessions(): SessionsFold {
         return [...run.sessions.values()].map((session) => endSession(session, run, event.occurred_at, event.reason));
       }
       case "action_finished":
-        countEnd(runs.get(runId), event, event.outcome);
+        countEnd(runs.get(runId), event, event.outcome, ended);
         return NOTHING;
       case "outcome_unobserved":
-        countEnd(runs.get(runId), event, "unknown");
+        countEnd(runs.get(runId), event, "unknown", ended);
         return NOTHING;
       case "call_denied":
       case "budget_denied":
@@ -170,16 +169,16 @@ function count(run: Run | undefined, what: keyof CallCounts): void {
   if (run !== undefined) run.calls[what]++;
 }
 
-/** What was not observed is told twice, and a start that goes by the state calls unknown what may have ended in the log. */
 function countEnd(
   run: Run | undefined,
   { attempt_id, event_id }: EventOf<"action_finished" | "outcome_unobserved">,
   outcome: keyof CallCounts,
+  ended: EndedAttempts,
 ): void {
   const attempt = attempt_id ?? event_id;
-  if (outcome === "unknown" && run?.told.has(attempt) === true) return;
+  if (outcome === "unknown" && ended.has(attempt)) return;
   count(run, outcome);
-  run?.told.add(attempt);
+  ended.add(attempt);
 }
 
 function endSession(session: Mutable<SessionEntry>, run: Run, endedAt: string, reason: string): SessionEntry {

@@ -1,4 +1,5 @@
 import type { AuditEvent, EventOf } from "../../audit/event.ts";
+import { rememberEnded } from "../../audit/journals/ended.ts";
 import type { LogItem } from "../../audit/read/reader.ts";
 
 /** A quarter of an hour: every time zone's days begin at one, so that a page can put its own days together. */
@@ -64,8 +65,7 @@ type Open<Record> = { -readonly [Name in keyof Record]: Record[Name] };
 export function startCharts(): ChartFold {
   const slots = new Map<number, Open<Slot>>();
   const asked = new Map<string, string>();
-  /** Attempts whose end was told. */
-  const told = new Map<string, true>();
+  const ended = rememberEnded();
   const waits: Wait[] = [];
   const denials = new Map<string, Open<Denial>>();
   const runs = new Map<string, Open<RunUse>>();
@@ -92,13 +92,11 @@ export function startCharts(): ChartFold {
     forgetOldest(denials, DENIALS_KEPT);
   }
 
-  /** What was not observed is told twice, and a start that goes by the state calls unknown what may have ended in the log. */
   function end(event: EventOf<"action_finished" | "outcome_unobserved">, outcome: ChartOutcome): void {
     const { attempt_id = event.event_id } = event;
-    if (outcome === "unknown" && told.has(attempt_id)) return;
+    if (outcome === "unknown" && ended.has(attempt_id)) return;
     slotOf(event.occurred_at)[outcome]++;
-    told.set(attempt_id, true);
-    forgetOldest(told, OPEN_KEPT);
+    ended.add(attempt_id);
   }
 
   function decided(event: AuditEvent & { readonly approval_id: string }, ended: Wait["ended"]): void {
