@@ -240,7 +240,7 @@ test("locking takes the question back, and unlocking asks anew", async () => {
   await bench.close();
   await startGateway(time);
   const again = operationOf(operation.id);
-  await asked(again);
+  await settle(() => again.asking !== null);
   assert.equal(reads().length, 0);
 });
 

@@ -159,7 +159,16 @@ test("a claim that was edited is told of, and what it held is not sent", async (
   assert.equal(provider.received.length, sent);
 });
 
-test("a resume that was on its way is observed by the pack that sent it alone", async () => {
+test("what can be found out about a write is looked at as soon as the gateway starts", async () => {
+  await leave({ action: "acme.thing.change", input: { id: "7", name: "x" } });
+  provider.answer((_request, response) => answerJson(response, 200, { id: "7", name: "x" }));
+  await startAgain();
+  // No time passes.
+  await untilDone(time, 0, () => onlyOne().state === "succeeded");
+});
+
+/** A job that failed, and whose resume has no answer. */
+async function leaveResume(): Promise<void> {
   provider.answer(({ method }, response) =>
     method === "POST"
       ? answerJson(response, 202, { job_id: "job-1", state: "queued" })
@@ -171,6 +180,18 @@ test("a resume that was on its way is observed by the pack that sent it alone", 
   const before = provider.received.length;
   bench.gateway.startErrand(caller, operation_id as OperationId, "resume", "again").done.catch(() => undefined);
   await untilDone(time, 0, () => provider.received.length > before);
+}
+
+test("a resume that was on its way is looked at as soon as the gateway starts, and by the gateway itself", async () => {
+  await leaveResume();
+  provider.answer((_request, response) => answerJson(response, 200, { job_id: "job-1", state: "succeeded" }));
+  await startAgain();
+  assert.deepEqual([onlyOne().state, onlyOne().custodian], ["observing", true]);
+  await untilDone(time, 0, () => onlyOne().state === "succeeded");
+});
+
+test("a resume that was on its way is observed by the pack that sent it alone", async () => {
+  await leaveResume();
   await startAgain((pack) => pack.replace("cap_s: 16", "cap_s: 17"));
   assert.deepEqual([bench.gateway.operations.list(), bench.rows("operations", "failed").length], [[], 1]);
 });

@@ -95,8 +95,8 @@ async function openApproved(mine: ScriptedCaller): Promise<Run> {
   return bench.openApproved(mine, ACTIONS, { sideEffects: 20 });
 }
 
-const promote = (release: string): Promise<CallResult> =>
-  bench.gateway.startCall(caller, run.id, {
+const promote = (release: string, mine = caller, of = run): Promise<CallResult> =>
+  bench.gateway.startCall(mine, of.id, {
     action: "acme.deployment.promote",
     input: { environment: "production", release },
   }).done;
@@ -462,6 +462,33 @@ test("what another gateway took over is not undone here", async () => {
   assert.equal(rollbacksSent().length, 0);
 });
 
+test("a rollback that may cost something asks no more than another where a person approved the session", async () => {
+  await bench.close();
+  await startGateway((pack) =>
+    pack.replace("  deployment.rollback:\n", "  deployment.rollback:\n    max_cost_cents: 5\n"),
+  );
+  run = await bench.openApproved(caller, ACTIONS, { spendCents: 20 });
+  await promote("sha256:r1");
+  const { done } = rollBack("dep-5");
+  let over = false;
+  void done.finally(() => (over = true));
+  await untilDone(bench.time, 0, () => over || bench.gateway.desk.list().length > 0);
+  assert.deepEqual(bench.gateway.desk.list(), []);
+  assert.equal((await done).outcome, "success");
+});
+
+test("whoever was let into the very run has a card of their own for what another of its callers made", async () => {
+  await promote("sha256:r1");
+  const joined = scriptedCaller();
+  await bench.gateway.joinRun(joined, run.id);
+  await bench.approve();
+  await run.admission?.session;
+  const call = rollBack("dep-5", joined);
+  const { approvalId } = await bench.approve();
+  assert.equal((await call.done).outcome, "success");
+  assert.equal(bodyOf(rollbacksSent()[0] as never)["approval_id"], approvalId);
+});
+
 test("a rollback with a credential that asks on every use names the card of that use", async () => {
   await promote("sha256:r1");
   bench.credentials.set("acme-token", { eachUse: true, disabled: false, origin: provider.origin });
@@ -504,6 +531,11 @@ test("a rollback asks in a granted session, whatever the grant includes, and wha
   assert.equal((await call.done).outcome, "success");
   const sent = bench.eventsOf("intent_accepted");
   assert.match(String(sent.at(-1)?.authorization), /^each_use:apr_/, "a person's yes, and not the grant's");
+  assert.equal((await promote("sha256:r2", nightly, granted)).outcome, "success");
+  const own = rollBack("dep-7", nightly, granted);
+  const { approvalId } = await bench.approve();
+  assert.equal((await own.done).outcome, "success");
+  assert.equal(bodyOf(rollbacksSent().at(-1) as never)["approval_id"], approvalId, "of its own deployment too");
 });
 
 test("what is classified as needing repair, or not classified at all, always asks before dispatch", async () => {
