@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, test } from "node:test";
 import type { NewEvent } from "../src/audit/event.ts";
 import type { CallRequest } from "../src/gateway/dispatch.ts";
-import type { HubGate } from "../src/gateway/ports.ts";
+import type { HttpTransport, HubGate } from "../src/gateway/ports.ts";
 import type { Run } from "../src/gateway/run/run.ts";
 import { isoTime } from "../src/kernel/clock.ts";
 import { Denied } from "../src/kernel/failure.ts";
@@ -19,17 +19,20 @@ let bench: Bench;
 let caller: ScriptedCaller;
 let run: Run;
 /** What the hub was asked before an answer, and what it makes the answer wait for. */
-let held: { asked: boolean[]; holds: boolean; until: Promise<void> };
+let held: { asked: boolean[]; holds: boolean; until: Promise<void>; waitMs: number };
+/** How long each send was let take. */
+let timeouts: number[];
 
 const READ: CallRequest = { action: "acme.thing.get", input: { id: "1" } };
 const POST: CallRequest = { action: "acme.thing.post", input: { name: "x" } };
 
 beforeEach(async () => {
   provider = await startProvider();
-  held = { asked: [], holds: false, until: Promise.resolve() };
+  held = { asked: [], holds: false, until: Promise.resolve(), waitMs: 0 };
+  timeouts = [];
   const hub: HubGate = {
     admit: () => undefined,
-    beforeSend: () => Promise.resolve(),
+    beforeSend: () => bench.time.advance(held.waitMs),
     count: () => Promise.resolve(null),
     holdsAnswers: () => held.holds,
     beforeAnswer(sideEffect) {
@@ -37,7 +40,13 @@ beforeEach(async () => {
       return held.until;
     },
   };
-  bench = await startBench(consequentialPack(provider.origin), { hub });
+  const wrapHttp = (http: HttpTransport): HttpTransport => ({
+    send(receipt, request, credential, limits) {
+      timeouts.push(limits.timeoutMs);
+      return http.send(receipt, request, credential, limits);
+    },
+  });
+  bench = await startBench(consequentialPack(provider.origin), { hub, wrapHttp });
   bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
   caller = scriptedCaller();
   run = await bench.openApproved(caller, [READ.action, POST.action], { sideEffects: 40, attempts: 200 });
@@ -131,4 +140,13 @@ test("an answer waits for the hub, and one of what never left does not", async (
   await untilDone(bench.time, 1_000, () => over);
   assert.equal((await last.done).transport_observation.kind, "never_sent");
   assert.deepEqual(held.asked, [false, true]);
+});
+
+test("what the hub took of the run's time is not left for the send", async () => {
+  const short = await bench.openApproved(caller, [POST.action], { durationMs: 3_000 });
+  const post = (name: string) => bench.gateway.startCall(caller, short.id, { ...POST, input: { name } }).done;
+  await post("a");
+  held.waitMs = 1_500;
+  await post("b");
+  assert.deepEqual(timeouts, [2_000, 1_500]);
 });

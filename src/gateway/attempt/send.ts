@@ -1,20 +1,21 @@
 import type { SshSend } from "../../conventions/action/send.ts";
 import { requireHeld } from "../../conventions/action/spooled.ts";
+import { timeLeftMs } from "../../conventions/budget/budget.ts";
 import type { NeverSent, TransportObservation } from "../../conventions/outcome/observation.ts";
 import { placeOf } from "../../conventions/url/origin.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { HttpLoan, ToSign } from "../../vault/lent.ts";
-import { requireUnlocked } from "../core.ts";
+import { now, requireUnlocked } from "../core.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { HttpSend, IntentReceipt, SendLimits } from "../ports.ts";
 import type { AttemptNeeds } from "./needs.ts";
-import type { Shot } from "./sending.ts";
+import type { CustodySending, Sending, Shot } from "./sending.ts";
 
 /** Step 10: the one place where something leaves the process. */
 export async function send(
   core: AttemptNeeds,
-  sending: Shot,
+  sending: Sending | CustodySending,
   receipt: IntentReceipt,
   timeoutMs: number,
   attemptId: string,
@@ -30,19 +31,20 @@ export async function send(
 /** The credential is lent for the send alone. What the vault or the hub refuses is an observation like any other. */
 async function exchange(
   core: AttemptNeeds,
-  sending: Shot,
+  sending: Sending | CustodySending,
   receipt: IntentReceipt,
   timeoutMs: number,
   attemptId: string,
   requireStill: () => void,
 ): Promise<TransportObservation> {
-  const { request } = sending;
-  const limits = limitsOf(core, sending, timeoutMs);
+  const { request, run } = sending;
   try {
     if (sending.outbound.sideEffect && core.ports.hub !== undefined) {
       await core.ports.hub.beforeSend(receipt, attemptId);
       requireStill();
     }
+    // The disk and the hub took of the run's time.
+    const limits = limitsOf(core, sending, Math.min(timeoutMs, timeLeftMs(run.budget, now(core))));
     switch (request.kind) {
       case "http":
         return await sendHttp(core, sending, request, receipt, limits);
