@@ -95,6 +95,11 @@ describe("gw console --listen", able, () => {
     chmodSync(open, 0o644);
     const shown = await tried("--listen", ADDRESS, ...origin, "--tls-cert", files.cert, "--tls-key", open);
     assert.equal(shown, "file_permissions_open");
+    const other = ["--origin", "https://other.example:7718", ...tls];
+    assert.equal(await tried("--listen", ADDRESS, ...other), "value_not_allowed", "the certificate has another name");
+    const mine = ["--origin", served.origin, ...tls];
+    const ask = await home.run(["console", "--listen", ADDRESS, ...mine]);
+    assert.equal(codeOf(ask), "console_port_taken", "before a secret is asked for");
   });
 
   test("opens with its link to enrol a passkey and for nothing else, and from then on to that passkey", async () => {

@@ -62,6 +62,11 @@ describe("what a person mistypes", asUser, () => {
       const done = await home.run(words.split(" "));
       assert.deepEqual([done.code, codeOf(done)], [3, "gateway_unreachable"], words);
     }
+    const nowhere = new Home(makeFolder());
+    for (const words of ["approvals", "console", "status", "activity"]) {
+      const done = await nowhere.run([words, "--hub", "postgres://ada@db.example/gw"]);
+      assert.equal(codeOf(done), "vault_missing", `${words}, before the password of the hub`);
+    }
   });
 
   test("names what to type instead: a setting with a command of its own, a journal before any gateway ran", async () => {

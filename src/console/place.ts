@@ -1,6 +1,8 @@
+import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { createSecureContext } from "node:tls";
 import { defaults } from "../kernel/defaults.ts";
+import { showText } from "../kernel/display.ts";
 import { Denied } from "../kernel/failure.ts";
 import { sayOpenssl } from "../kernel/openssl.ts";
 import type { ConsoleOptions } from "../surfaces/cli/options.ts";
@@ -12,7 +14,7 @@ import { LOOPBACK, type ServedAt } from "./serve.ts";
 const NAME = "gw.localhost";
 
 /** On loopback without a word; beyond this machine only under TLS, at one address, and under one name. */
-export function placeOf(options: ConsoleOptions): ServedAt {
+export function placeOf(options: ConsoleOptions, wallMs: number): ServedAt {
   const { port, listen, origin, tlsCert, tlsKey, enrol } = options;
   if (listen === undefined) {
     if (origin !== undefined || tlsCert !== undefined || tlsKey !== undefined || enrol === true)
@@ -23,11 +25,18 @@ export function placeOf(options: ConsoleOptions): ServedAt {
     throw unfit("--listen wants one address of this machine, such as 192.168.1.7; it does not listen on all of them");
   if (origin === undefined || tlsCert === undefined || tlsKey === undefined)
     throw unfit("--listen wants --origin https://NAME[:PORT], --tls-cert FILE and --tls-key FILE as well");
-  return {
-    ...readOrigin(origin),
-    addresses: [listen],
-    tls: readTls(tlsCert, tlsKey),
-  };
+  const named = readOrigin(origin);
+  const tls = readTls(tlsCert, tlsKey);
+  requireNamed(tlsCert, new X509Certificate(tls.cert), new URL(named.origin).hostname, wallMs);
+  return { ...named, addresses: [listen], tls };
+}
+
+/** No browser offers a passkey behind a warning. */
+function requireNamed(file: string, certificate: X509Certificate, name: string, wallMs: number): void {
+  if (certificate.checkHost(name) === undefined)
+    throw unfit(`${file} is a certificate of ${showText(certificate.subjectAltName ?? "no name")}, and not of ${name}`);
+  if (certificate.validToDate.getTime() <= wallMs)
+    throw unfit(`${file} was good until ${certificate.validTo}. Renew it`);
 }
 
 function readOrigin(text: string): { readonly origin: string; readonly port: number } {

@@ -3,7 +3,7 @@ import { Denied } from "../kernel/failure.ts";
 import { answering } from "../surfaces/cli/answer.ts";
 import type { CliDeps } from "../surfaces/cli/commands/deps.ts";
 import { isOnHub } from "../surfaces/cli/commands/hub.ts";
-import { takeHubLogin } from "../surfaces/cli/hub/login.ts";
+import { takeOperatorLogin } from "../surfaces/cli/hub/login.ts";
 import { type Exit, exits } from "../surfaces/cli/io.ts";
 import { withGateway } from "../surfaces/cli/operator/session.ts";
 import type { ConsoleOptions } from "../surfaces/cli/options.ts";
@@ -14,7 +14,7 @@ import { createGuard } from "./guard.ts";
 import { createLogin } from "./login.ts";
 import { readPage } from "./page-files.ts";
 import { placeOf } from "./place.ts";
-import { type ServedAt, serveConsole } from "./serve.ts";
+import { requireFree, type ServedAt, serveConsole } from "./serve.ts";
 
 /** What the console needs beside what every command has. */
 export interface ConsolePorts {
@@ -27,7 +27,8 @@ export interface ConsolePorts {
 /** `gw console`: the operator's own program, which holds their keys and serves one page to their browser. */
 export function runConsole(options: ConsoleOptions, deps: CliDeps, ports: ConsolePorts): Promise<Exit> {
   return answering(deps.io, async () => {
-    const place = placeOf(options);
+    const place = placeOf(options, deps.clock.wallMs());
+    await requireFree(place);
     if (isOnHub(options)) return await runHubConsole(place, options, deps, ports);
     return await withGateway(options, deps, (session) =>
       serve(place, options, deps, ports, async (signal) =>
@@ -46,7 +47,7 @@ async function runHubConsole(
 ): Promise<Exit> {
   if (options.enrol === true)
     throw new Denied("value_not_allowed", "A passkey is enrolled at gw console on a host of the vault, without --hub.");
-  const login = await takeHubLogin(options.hub, options, deps.io);
+  const login = await takeOperatorLogin(options, deps);
   using _wiped = login.password;
   return await withOperator(options, deps.io, deps.vault, (session) =>
     serve(place, options, deps, ports, (signal) => createHubApi(place, session, login, options, deps, signal)),

@@ -113,9 +113,7 @@ export async function serveConsole(
     for (const server of servers) server.close();
     throw error;
   }
-  if (servers.length === 0) {
-    throw new Denied("value_not_allowed", `This machine has no address ${addresses.join(" or ")}.`);
-  }
+  if (servers.length === 0) throw noAddress(addresses);
   return {
     close() {
       for (const server of servers) {
@@ -124,6 +122,24 @@ export async function serveConsole(
       }
     },
   };
+}
+
+/** Whether it could listen there, before anybody types a secret for it. */
+export async function requireFree({ addresses, port }: ServedAt): Promise<void> {
+  let some = false;
+  for (const address of addresses) {
+    const server = createServer();
+    if (await listen(server, port, address)) some = true;
+    await new Promise((closed) => server.close(closed));
+  }
+  if (!some) throw noAddress(addresses);
+}
+
+function noAddress(addresses: readonly string[]): Denied {
+  return new Denied(
+    "value_not_allowed",
+    `This machine has no address ${addresses.join(" or ")}. See those that it has: ip address`,
+  );
 }
 
 /** Seats are held by number; two networks with the same one share. */
@@ -136,11 +152,18 @@ function listen(server: Server, port: number, address: string): Promise<boolean>
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
       if (error.code === "EADDRNOTAVAIL" || error.code === "EAFNOSUPPORT") return resolve(false);
+      if (error.code === "EACCES")
+        return reject(
+          new Denied(
+            "value_not_allowed",
+            `You may not listen on port ${port}. Name another, 1024 or more: --origin https://NAME:PORT`,
+          ),
+        );
       if (error.code !== "EADDRINUSE") return reject(error);
       reject(
         new Denied(
           "console_port_taken",
-          `Somebody listens on port ${port} already: a console of yours, or another program. Stop it, or use --port. Passkeys belong to the port they were enrolled at.`,
+          `Somebody listens on port ${port} already: a console of yours, or another program. Stop it, or use another port (--port; with --listen that of --origin). Passkeys belong to the port they were enrolled at.`,
         ),
       );
     });

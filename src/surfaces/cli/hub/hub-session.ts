@@ -14,7 +14,7 @@ import type { CliDeps } from "../commands/deps.ts";
 import type { Exit } from "../io.ts";
 import type { OperatorOptions } from "../options.ts";
 import { policyInForce, type VaultSession, withOperator } from "../vault/session.ts";
-import { type HubLoginOptions, takeHubLogin } from "./login.ts";
+import { type HubLoginOptions, takeOperatorLogin } from "./login.ts";
 
 export type OnHub = HubLoginOptions & { readonly hub: string };
 
@@ -31,7 +31,7 @@ export function onHub(
   work: (session: HubSession) => Promise<Exit>,
 ): Promise<Exit> {
   return answering(deps.io, async () => {
-    const login = await takeHubLogin(options.hub, options, deps.io);
+    const login = await takeOperatorLogin(options, deps);
     try {
       return await withOperator(options, deps.io, deps.vault, async (session) => {
         const connection = await connectHub(login, null);

@@ -9,11 +9,12 @@ import { type HubSecrets, sealHubSecrets } from "../../../vault/hub-secrets.ts";
 import { GATEWAY_NAME, membershipOf, withGatewayIn } from "../../../vault/policy/hub-entries.ts";
 import type { HubMembership, HubPolicy } from "../../../vault/policy/policy.ts";
 import { WAITING_KEY_FILE } from "../../../vault/waiting-key.ts";
+import { readStatus } from "../../client/read-status.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import { type GatewaySession, withGateway } from "../operator/session.ts";
-import type { OperatorOptions } from "../options.ts";
+import { type OperatorOptions, operatorDoor } from "../options.ts";
 import { applyPolicyChange, say } from "../vault/session.ts";
 import { findSpeakers, knownTo } from "./hub-session.ts";
 import { type HubLoginOptions, takeHubLogin } from "./login.ts";
@@ -35,6 +36,8 @@ export function runHubJoin(url: string, options: JoinOptions, deps: CliDeps): Pr
   return answering(io, async () => {
     const gateway = readName(options.name);
     const groups = [...new Set(options.group ?? [])].map((group) => readWord(group, "A group's name", "")).sort();
+    // Whether there is a gateway to join, before a password is typed.
+    await readStatus(operatorDoor(options));
     const login = await takeHubLogin(url, options, io);
     return await withGateway(options, deps, async (session) => {
       const logId = (await session.client.status()).log.log_id;

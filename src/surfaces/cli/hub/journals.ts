@@ -11,7 +11,7 @@ import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import type { OperatorOptions } from "../options.ts";
 import { withReader } from "../vault/session.ts";
-import { type HubLoginOptions, takeHubLogin } from "./login.ts";
+import { type HubLoginOptions, takeOperatorLogin } from "./login.ts";
 import { atOneMoment, fetchOne } from "./logs.ts";
 import { inFolder } from "./verify.ts";
 
@@ -24,7 +24,7 @@ export function runHubJournal(journal: JournalName, options: Options, deps: CliD
       throw new Denied("value_not_allowed", "--follow and --log are for the host itself, not for --hub.");
     // What was asked is read before anything is typed.
     readJournal(journal, { ...options, log: "" }, deps.io, followOf(deps));
-    const login = await takeHubLogin(options.hub, options, deps.io);
+    const login = await takeOperatorLogin(options, deps);
     using _wiped = login.password;
     return await withReader(options, deps.io, deps.vault, async ({ home, readingKey }) => {
       const connection = await connectHub(login, null);

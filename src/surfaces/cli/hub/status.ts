@@ -21,7 +21,7 @@ import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import type { BaseOptions } from "../options.ts";
 import { policyInForce } from "../vault/session.ts";
-import { type HubLoginOptions, takeHubLogin } from "./login.ts";
+import { type HubLoginOptions, takeOperatorLogin } from "./login.ts";
 import { recallFleet } from "./memory.ts";
 import { findWaiting } from "./waiting.ts";
 
@@ -55,7 +55,7 @@ export function runHubStatus(
 ): Promise<Exit> {
   return answering(io, async () => {
     const home = openHome(options.home, random);
-    const login = await takeHubLogin(options.hub, options, io);
+    const login = await takeOperatorLogin(options, { io, random });
     using _wiped = login.password;
     const connection = await connectHub(login, null);
     try {

@@ -7,7 +7,7 @@ import type { CliDeps } from "../commands/deps.ts";
 import { placeIn, signGrantLine } from "../grant/grant.ts";
 import { signLineOnHub } from "../hub/grant.ts";
 import type { OnHub } from "../hub/hub-session.ts";
-import { takeHubLogin } from "../hub/login.ts";
+import { takeOperatorLogin } from "../hub/login.ts";
 import { connectHubClient } from "../hub/watch-client.ts";
 import { type Exit, exits } from "../io.ts";
 import { withGateway } from "../operator/session.ts";
@@ -49,7 +49,7 @@ export function runWatch(options: OperatorOptions, deps: CliDeps, terminal?: Wat
 export function runHubWatch(options: OperatorOptions & OnHub, deps: CliDeps): Promise<Exit> {
   return answering(deps.io, async () => {
     requireTerminal(options, deps);
-    const login = await takeHubLogin(options.hub, options, deps.io);
+    const login = await takeOperatorLogin(options, deps);
     using _wiped = login.password;
     return await withOperator(options, deps.io, deps.vault, async (session) => {
       const connect = () => connectHubClient(login, session, deps);
