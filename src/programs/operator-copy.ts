@@ -32,9 +32,10 @@ export async function copyFor(found: Place): Promise<string | null> {
 }
 
 export function notHere({ machine, owner }: Place, what: string): Denied {
+  const user = machine?.userWord ?? `'#${owner}'`;
   const start = what === "up" ? " With systemd: systemctl start gw" : "";
   return new Denied(
     "home_not_here",
-    `${machine?.home ?? "The home"} belongs to user ${owner}, and this needs the home itself. Run: sudo -u '#${owner}' gw ${what} …${start}`,
+    `${machine?.home ?? "The home"} belongs to ${user}, and this needs the home itself. Run: sudo -u ${user} gw ${what} …${start}`,
   );
 }

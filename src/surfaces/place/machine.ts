@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
+import { showIdentifier } from "../../kernel/display.ts";
 import type { MachineConfig } from "./place.ts";
 import { type ConfigMembers, invalidConfig, readConfig, textOf } from "./read-config.ts";
 
@@ -31,6 +32,7 @@ export async function readMachine(given: string | undefined): Promise<MachineCon
     file,
     home,
     user,
+    userWord: typeof members["user"] === "string" ? showIdentifier(members["user"]) : `'#${user}'`,
     agentSocket: pathOf(file, members, "agent_socket") ?? join(RUN_FOLDER, "agent.sock"),
     operatorSocket: pathOf(file, members, "operator_socket") ?? join(RUN_FOLDER, "operator.sock"),
     agentGroup: accountOf(file, members, "agent_group", "/etc/group"),

@@ -22,6 +22,8 @@ export interface MachineConfig {
   readonly file: string;
   readonly home: string;
   readonly user: number;
+  /** As `sudo -u` takes it: its name where the file has one. */
+  readonly userWord: string;
   readonly agentSocket: string;
   readonly operatorSocket: string;
   /** Groups that may open the sockets; null leaves a socket to the gateway's user. */

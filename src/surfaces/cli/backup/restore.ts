@@ -19,6 +19,7 @@ import { checkLog } from "../audit/check-log.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import type { OperatorOptions } from "../options.ts";
+import { sayProse } from "../say-prose.ts";
 import { readPassphrase } from "../vault/ask-secret.ts";
 import { highestSeen, readSeen, remember, removedBefore } from "../vault/seen.ts";
 import { say, type VaultCliPorts } from "../vault/session.ts";
@@ -229,15 +230,17 @@ function tell({ home, json }: OperatorOptions, { io }: CliDeps, put: PutInForce)
   );
   if (json) return exits.done;
   const lost = (above.vault?.generation ?? 0) - from.generation;
-  if (lost > 0) io.out(`${lost} later changes of the vault are not in it: look what they were (gw audit export).`);
-  if (removed.length > 0) {
-    io.out(
-      `${removed.join(", ")} had been removed since, and is removed again: write key files again, rotate what they knew.`,
-    );
+  if (lost > 0) {
+    const later = lost === 1 ? "1 later change of the vault is" : `${lost} later changes of the vault are`;
+    sayProse(io, `${later} not in it: look what that was, with gw audit export`, 2);
   }
-  io.out(
-    "It is a line of its own from here: every other operator looks at it and accepts it with: gw restore --accept",
-  );
+  if (removed.length > 0) {
+    const again = `${removed.join(", ")} had been removed since, and is removed again: write key files again, rotate what they knew.`;
+    sayProse(io, again, 2);
+  }
+  const accept =
+    "It is a line of its own from here: every operator elsewhere looks at it and accepts it with: gw restore --accept";
+  sayProse(io, accept, 2);
   return exits.done;
 }
 
