@@ -10,6 +10,7 @@ import type { Vault } from "../../../vault/vault.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { readTrustedPacks } from "../packs.ts";
+import { sayProse } from "../say-prose.ts";
 import { say, type VaultCliPorts, type VaultOptions, type VaultSession } from "./session.ts";
 import { type SignChange, signTried } from "./sign-change.ts";
 
@@ -24,7 +25,8 @@ export function runPasskeyList(options: VaultOptions, io: CliIo, ports: VaultCli
     else
       for (const { name, operator, credential_id, origin, enrolled_at, counts } of rows as never as Shown[]) {
         const state = counts ? "" : "  DECIDES NOTHING: its operator is gone, or did not sign for it";
-        io.out(`${showText(name)}  ${showText(operator)}  ${credential_id}  ${origin}  ${enrolled_at}${state}`);
+        const words = `${showText(name)}  ${showText(operator)}  ${credential_id}  ${origin}  ${enrolled_at}${state}`;
+        sayProse(io, words, 2);
       }
     return exits.done;
   });
@@ -170,7 +172,7 @@ function requireFit(rules: DecisionRules, { passkeys }: Pick<PolicyContent, "pas
   if (rules.passkey !== null && owners.size === 0) {
     throw new Denied(
       "decision_rule_unfit",
-      "Policy would demand a passkey, and none is enrolled: nobody could approve. Enrol one in the console first: gw console",
+      "Policy would demand a passkey, and none would be enrolled: nobody could approve. Enrol one first, in the console: gw console. Or demand none: gw policy decide-with any",
     );
   }
   if (rules.twoPeople.length > 0 && vault.operators.length < 2) {
@@ -180,7 +182,10 @@ function requireFit(rules: DecisionRules, { passkeys }: Pick<PolicyContent, "pas
     );
   }
   if (rules.passkey !== null && rules.twoPeople.length > 0 && owners.size < 2) {
-    throw new Denied("decision_rule_unfit", "Two people would need a passkey each, and only one operator has one.");
+    throw new Denied(
+      "decision_rule_unfit",
+      "Two people would need a passkey each, and only one operator has one. The other enrols theirs first, in the console: gw console",
+    );
   }
 }
 
