@@ -24,6 +24,8 @@ let target: { release: string; generation: number };
 let promotion: JsonObject;
 /** What the provider lets slip into its answers. */
 let echoes: string | null;
+/** What it calls its answers to promotions. */
+let type: string;
 
 const ACTIONS = ["acme.deployment.promote", "acme.deployment.rollback"];
 
@@ -32,13 +34,14 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "gw-bench-"));
   target = { release: "sha256:r0", generation: 4 };
   echoes = null;
+  type = "application/json";
   promotion = { reversibility: "reversible_at_application_level" };
   provider.answer((request, response) => {
     const body = bodyOf(request);
     if (request.url === "/v1/deployments/promote") {
       const prior_release_id = target.release;
       target = { release: String(body["release"]), generation: target.generation + 1 };
-      return answerJson(response, 201, {
+      const answer = {
         deployment_id: `dep-${target.generation}`,
         environment: body["environment"],
         release_id: target.release,
@@ -52,7 +55,8 @@ beforeEach(async () => {
         },
         ...(echoes === null ? {} : { hint: echoes }),
         ...promotion,
-      });
+      };
+      return response.writeHead(201, { "content-type": type }).end(JSON.stringify(answer));
     }
     if (body["expected_target_generation"] !== target.generation) {
       return answerJson(response, 409, {
@@ -148,6 +152,38 @@ test("a capability of the provider never reaches the agent or the log, and is dr
   const [row] = bench.rows("deployments", "rolled_back");
   assert.equal(row?.["capability"], null);
   assert.ok(!logged().includes(CAPABILITY));
+});
+
+test("nor where the provider does not call its answer JSON, nor a tool in a box, which gets the rest of it", async () => {
+  type = "text/plain";
+  const { response, outcome } = await promote("sha256:r1");
+  assert.deepEqual([outcome, response?.body_kind], ["success", "json"]);
+  assert.ok(!JSON.stringify(response).includes(CAPABILITY));
+  type = "application/json";
+  const contained = { purpose: "test", actions: ACTIONS, contained: true } as const;
+  const limits = { attempts: 9, sideEffects: 9, durationMs: 600_000, spendCents: 0 };
+  const box = await bench.gateway.openRun(caller, { ...contained, limits });
+  await bench.approve();
+  await box.admission?.session;
+  const { status, code, body } = await bench.gateway.answerContained(
+    caller,
+    box.id,
+    {
+      ...{
+        origin: provider.origin,
+        method: "POST",
+        target: "/v1/deployments/promote",
+        process: null,
+        traceparent: null,
+      },
+      headers: [["content-type", "application/json"]],
+      body: Buffer.from('{"environment":"production","release":"sha256:r2"}'),
+    },
+    () => undefined,
+  );
+  assert.deepEqual([status, code], [201, null], body.toString());
+  const { deployment_id, capability } = JSON.parse(body.toString()) as JsonObject;
+  assert.deepEqual([deployment_id, capability], ["dep-6", undefined]);
 });
 
 test("a capability that comes back in a later answer is withheld like any credential, until it is dropped", async () => {

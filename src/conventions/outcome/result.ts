@@ -96,6 +96,17 @@ export function readBody({ body }: Pick<ResponseRecord, "body">): JsonValue {
   return body instanceof WrittenJson ? body.toJSON() : body;
 }
 
+/** A body that is JSON whatever its type says, such as a host's output or an answer without a type; undefined for any other. */
+export function readAnyJson({ body, body_kind }: Pick<ResponseRecord, "body" | "body_kind">): JsonValue | undefined {
+  if (body_kind === "json") return readBody({ body });
+  if (body_kind !== "text" || typeof body !== "string") return undefined;
+  try {
+    return JSON.parse(body) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}
+
 /** A result as JSON, its body as it was written. */
 export function writeResult(result: CallResult): string {
   const { response, ...rest } = result;

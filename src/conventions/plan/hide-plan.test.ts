@@ -33,6 +33,14 @@ test("it stands nowhere in a large answer either, which is held as text", () => 
   assert.deepEqual(shown, { plan_id: "plan_ours", links: ["/v1/plans/plan_ours/execute"] });
 });
 
+test("nor in JSON that its sender does not call so, as a host's output is", () => {
+  const text = '{"plan_id":"p\\/1","use":"/v1/plans/p%2F1"}';
+  const { body, body_kind } = hideProvidersPlan({ ...answerOf(text), body_kind: "text" }, "plan_ours");
+  assert.deepEqual([body, body_kind], [{ plan_id: "plan_ours", use: "/v1/plans/plan_ours" }, "json"]);
+  const words = { ...answerOf("plan_id: p/1"), body_kind: "text" as const };
+  assert.equal(hideProvidersPlan(words, "plan_ours"), words);
+});
+
 test("an answer that names no plan stays as it is", () => {
   for (const body of [{ plan_id: "" }, { plan_id: 7, text: "7" }, "plan_id", null, ["plan_id"]] as const) {
     const answer = answerOf(body);

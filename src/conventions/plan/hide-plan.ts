@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
-import { type ResponseRecord, readBody } from "../outcome/result.ts";
+import { type ResponseRecord, readAnyJson } from "../outcome/result.ts";
 
 const MEMBERS = ["plan_id", "plan_token"];
 
@@ -8,9 +8,9 @@ const MEMBERS = ["plan_id", "plan_token"];
  * name stands in its place, wherever in the answer it was.
  */
 export function hideProvidersPlan(response: ResponseRecord, ours: string): ResponseRecord {
-  const body = readBody(response);
-  const names = isJsonObject(body) ? MEMBERS.flatMap((member) => namesIn(body[member])) : [];
-  if (names.length === 0) return response;
+  const body = readAnyJson(response);
+  const names = body !== undefined && isJsonObject(body) ? MEMBERS.flatMap((member) => namesIn(body[member])) : [];
+  if (body === undefined || names.length === 0) return response;
   const hide = (text: string): string => names.reduce((rest, name) => rest.replaceAll(name, ours), text);
   const everywhere = (value: JsonValue): JsonValue => {
     if (typeof value === "string") return hide(value);
@@ -18,7 +18,8 @@ export function hideProvidersPlan(response: ResponseRecord, ours: string): Respo
     if (!isJsonObject(value)) return value;
     return Object.fromEntries(Object.entries(value).map(([name, member]) => [hide(name), everywhere(member)]));
   };
-  return { ...response, headers: everywhere(response.headers) as JsonObject, body: everywhere(body) };
+  const headers = everywhere(response.headers) as JsonObject;
+  return { ...response, headers, body: everywhere(body), body_kind: "json" };
 }
 
 /** As it stands, and as it would stand in a URL. */

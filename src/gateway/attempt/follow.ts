@@ -192,6 +192,13 @@ export function bytesOf(response: ResponseRecord): Buffer | null {
   return bytes.get(response) ?? null;
 }
 
+/** The same answer with another body, also for who hands on its bytes. */
+export function withBody(response: ResponseRecord, body: JsonValue): ResponseRecord {
+  const next = { ...response, body, body_kind: "json" as const };
+  if (bytes.has(response)) bytes.set(next, Buffer.from(JSON.stringify(body), "utf8"));
+  return next;
+}
+
 function responseOf(answer: Answered, keepsBytes: boolean): ResponseRecord {
   const response = {
     status: answer.status,

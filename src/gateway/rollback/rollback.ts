@@ -1,11 +1,11 @@
 import type { RollbackFill } from "../../conventions/action/rollback.ts";
-import { type CallResult, readBody } from "../../conventions/outcome/result.ts";
+import { type CallResult, readAnyJson } from "../../conventions/outcome/result.ts";
 import { readStaleRollback, withoutCapability } from "../../conventions/rollback/read-provenance.ts";
 import { digestJson } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { ApprovalId } from "../../kernel/ids.ts";
 import type { JsonObject } from "../../kernel/json.ts";
-import { type Followed, follow } from "../attempt/follow.ts";
+import { type Followed, follow, withBody } from "../attempt/follow.ts";
 import { readJson } from "../attempt/read-json.ts";
 import type { Attempted, Beside, Sending } from "../attempt/sending.ts";
 import { concludeEffect } from "../operation/conclude-effect.ts";
@@ -164,8 +164,10 @@ export async function promoteThrough(
   const followed = await through({ ...sending, errand: "promote", after });
   const result = await concludeEffect(core, sending, followed, intent);
   const { response } = result;
-  if (response === null || response.body_kind !== "json") return result;
-  return { ...result, response: { ...response, body: withoutCapability(readBody(response)) } };
+  const body = response === null ? undefined : readAnyJson(response);
+  if (response === null || body === undefined) return result;
+  const shown = withoutCapability(body);
+  return shown === body ? result : { ...result, response: withBody(response, shown) };
 }
 
 const NOTHING: Beside = { events: [], rows: [] };
