@@ -92,7 +92,7 @@ function Standing({ bars, kinds, most, unit }: Drawn) {
   return (
     <>
       <div class="axis" aria-hidden="true">
-        {most.toLocaleString()} {unit}
+        {most.toLocaleString()} {most === 1 ? unit.replace(/s$/, "") : unit}
       </div>
       <svg viewBox={`0 0 ${WIDE} ${HIGH}`} preserveAspectRatio="none" class="standing" aria-hidden="true">
         <path class="grid" d={`M0 0.5H${WIDE}M0 ${HIGH / 2}H${WIDE}M0 ${HIGH - 0.5}H${WIDE}`} />

@@ -76,7 +76,7 @@ export function OperationTile(props: {
         <Chip kind={problem !== null ? "grave" : settled ? "calm" : "acts"}>{state.replaceAll("_", " ")}</Chip>
       </header>
       <p class="muted">
-        started <Time at={operation.created_at} /> by {showText(operation.started_by)},{" "}
+        started <Time at={operation.created_at} /> by {showText(operation.started_by)}, allowed by{" "}
         {showText(operation.authorized_by)}
       </p>
       {progress !== null && (
