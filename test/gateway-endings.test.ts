@@ -414,3 +414,20 @@ test("access that a person gave while the log was full is there once it has room
   assert.equal((await call(caller, run, "acme.thing.price")).outcome, "success");
   assert.equal(bench.eventsOf("session_widened").length, 1);
 });
+
+test("where nothing durable binds a caller its session ends with its connection, and the next one asks anew", async () => {
+  const connection = () => scriptedCaller({ binding: "connection" });
+  const first = connection();
+  const run = await bench.openApproved(first, ["acme.thing.list"]);
+  const list = (mine: ScriptedCaller) =>
+    bench.gateway.startCall(mine, run.id, { action: "acme.thing.list", input: {} });
+  assert.equal((await list(first).done).outcome, "success");
+  first.become({ kind: "gone" });
+  await untilDone(bench.time, 0, () => story(run).length === 3);
+  assert.deepEqual(story(run), ["session_started", "session_ended connection_closed", "run_ended connection_closed"]);
+  const next = connection();
+  assert.throws(() => list(next), denies("not_found"));
+  await bench.openRun(next, ["acme.thing.list"]);
+  assert.equal((await bench.waiting()).mode, "session");
+  assert.equal(provider.received.length, 1);
+});
