@@ -23,6 +23,14 @@ const read = (name: string, more = ""): string => `
     request: { method: GET, path: "/v1/things/{id}" }
     input: { id: { in: path, type: string, maxLength: 64 } }`;
 
+/** Nothing says how much it may cost. */
+const post = (name: string, effect: string): string => `
+  ${name}:
+    effect: ${effect}
+    retry: non_idempotent_write
+    request: { method: POST, path: /v1/things, body: application/json }
+    input: { name: { in: body, type: string } }`;
+
 beforeEach(async () => {
   provider = await startProvider();
   const pack = `
@@ -34,7 +42,7 @@ provider:
   auth: { scheme: bearer }
   network: private
   redirects: { origins: [], others: ask }
-actions:${read("thing.get")}${read("thing.ask", "\n    needs: { approval: each_use }")}
+actions:${read("thing.get")}${read("thing.ask", "\n    needs: { approval: each_use }")}${post("thing.make", "create")}${post("thing.tell", "send")}
 `;
   const marked = { eachUse: false, disabled: false, origin: provider.origin };
   bench = await startBench(pack, { credentials: [["acme-token", marked]] });
@@ -187,4 +195,17 @@ actions:
   bench.credentials.set("acme-ssh", { ...held, eachUse: false });
   await set("two");
   assert.deepEqual(hosts, ["app-1.acme.example"]);
+});
+
+test("what can create, or send, without a bound on its cost needs a yes to every call, in a session that was approved too", async () => {
+  const actions = ["acme.thing.make", "acme.thing.tell"];
+  const run = await bench.openApproved(caller, actions);
+  for (const [sent, action] of [...actions, ...actions].entries()) {
+    const calling = start(run, action, caller, { name: `n${sent}` });
+    const { card } = await bench.waiting();
+    assert.deepEqual([card?.asks, card?.call?.maximum_cents], ["call", null]);
+    assert.equal(provider.received.length, sent);
+    await bench.approve();
+    assert.equal((await calling).outcome, "success");
+  }
 });

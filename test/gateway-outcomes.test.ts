@@ -75,6 +75,25 @@ test("confirmed failure: the destination proves the rejection, or it is proven t
   provider = await startProvider();
 });
 
+test("a connection that fails is external activity: every try of it counts and is in the log", async () => {
+  await bench.close();
+  // A port that only root could listen on, and nobody does.
+  const origin = "http://127.0.0.1:1";
+  const credentials = [["acme-token", { eachUse: false, disabled: false, origin }]] as const;
+  bench = await startBench(consequentialPack(origin), { credentials });
+  run = await openApproved();
+  const { outcome, transport_observation } = await call("thing.post", { name: "x" });
+  assert.deepEqual(
+    [outcome, transport_observation.kind, transport_observation.reason],
+    ["error", "never_sent", "connect_refused"],
+  );
+  assert.deepEqual([run.budget.attemptsUsed, run.budget.sideEffectAttempts], [1, 1]);
+  await call("thing.get", { id: "7" });
+  assert.deepEqual([run.budget.attemptsUsed, run.budget.sideEffectAttempts], [4, 1]);
+  const tries = [bench.eventsOf("intent_accepted"), bench.eventsOf("action_finished")].map(({ length }) => length);
+  assert.deepEqual(tries, [4, 4]);
+});
+
 test("unknown: it may have happened, so that retries pause and the evidence is kept", async () => {
   for (const answer of [
     (response: ServerResponse) => void response.destroy(),
