@@ -219,7 +219,7 @@ test("a preview that takes time asks for every look with a credential that asks 
   const planning = preview();
   const targets: (string | undefined)[] = [];
   for (const sends of [1, 2, 3]) {
-    await untilDone(bench.time, 1_000, () => bench.gateway.desk.list().length > 0);
+    await untilDone(bench.time, 100, () => bench.gateway.desk.list().length > 0);
     targets.push((await bench.waiting()).card?.call?.target.slice(provider.origin.length));
     assert.equal(provider.received.length, sends - 1);
     await bench.approve();
@@ -230,7 +230,7 @@ test("a preview that takes time asks for every look with a credential that asks 
   const again = preview();
   await bench.approve();
   looks = 0;
-  await untilDone(bench.time, 1_000, () => bench.gateway.desk.list().length > 0);
+  await untilDone(bench.time, 100, () => bench.gateway.desk.list().length > 0);
   await bench.deny("not again");
   await assert.rejects(again, denies("preview_invalid"));
   assert.equal(looks, 0);
