@@ -350,6 +350,13 @@ test("a rollback that the gateway itself knows to be stale says what the target 
   await promote("sha256:r7");
   await promote("sha256:r8");
   assert.deepEqual(await refused(caller, run, "dep-7"), { ...promoted, at: 8, what: "sha256:r8", reads: 0 });
+  await bench.close();
+  const asking = reader.replace("effect: read\n", "effect: read\n    needs: { approval: each_use }\n");
+  await startGateway((pack) => pack.replace(release, asking));
+  run = await openApproved(caller);
+  await promote("sha256:r9");
+  await promote("sha256:r10");
+  assert.deepEqual(await refused(caller, run, "dep-9"), { ...promoted, at: 10, what: "sha256:r10", reads: 0 });
   assert.equal(rollbacksSent().length, 0);
 });
 

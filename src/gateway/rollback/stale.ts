@@ -8,7 +8,7 @@ import { attempt } from "../attempt/attempt.ts";
 import { bindRead } from "../attempt/bind-read.ts";
 import { readJson } from "../attempt/read-json.ts";
 import { requireCredential } from "../outbound/admit.ts";
-import type { Definition } from "../outbound/outbound.ts";
+import { type Definition, reasonsToAsk } from "../outbound/outbound.ts";
 import { sendOf } from "../outbound/request.ts";
 import type { Run, Session } from "../run/run.ts";
 import type { Deployment } from "./deployments.ts";
@@ -86,7 +86,8 @@ async function readNow(
   try {
     const outbound = bindRead(reader, { environment: deployment.provenance.environment });
     if (outbound === null) return `${name} needs more than the environment`;
-    if (requireCredential(core, outbound).eachUse) return "its credential asks on every use";
+    const { eachUse } = requireCredential(core, outbound);
+    if (reasonsToAsk(reader.action, eachUse, true).length > 0) return `${name} asks on every use`;
     const { verdict } = await attempt(core, {
       ...{ errand: "confirm", run, session, callId, outbound },
       authorization: authorizedBySession(session),
