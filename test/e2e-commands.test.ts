@@ -140,7 +140,7 @@ describe("every command keeps the contract of the command line", asUser, () => {
       env,
     });
     assert.deepEqual([done.code, codeOf(done)], [1, "terminal_needed"]);
-    assert.match(done.err, /names a file/);
+    assert.match(done.err, /--passphrase-file FILE/);
   });
 
   test("lists are arrays of records in the specification's names", async () => {

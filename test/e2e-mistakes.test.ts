@@ -46,6 +46,13 @@ describe("what a person mistypes", asUser, () => {
       ["file_not_written", ["backup", home.passphraseFile]],
       ["not_found", ["approve", "apr_1"]],
       ["not_found", ["revoke", "ses_1"]],
+      ["ticket_invalid", ["approve", "apr_01m7gwx0168jedv0mkrybqr3k2", "--emergency"]],
+      ["ticket_invalid", ["approve", "apr_01m7gwx0168jedv0mkrybqr3k2", "--ticket", "OPS-17"]],
+      ["not_found", ["ticket", "show", "run_1"]],
+      ["operator_unknown", ["audit", "share", "nobody"]],
+      ["not_found", ["audit", "export", "--log", makeFolder()]],
+      ["archive_refused", ["audit", "archive", join(home.folder, "audit", "old")]],
+      ["file_not_written", ["backup", join(makeFolder(), "nowhere", "backup")]],
       // Here nobody could be asked: what is right goes that far.
       ["terminal_needed", [...add, "acme", ...bearer, "https://api.acme.example"]],
       ["terminal_needed", ["operator", "add", "bob"]],
@@ -62,9 +69,11 @@ describe("what a person mistypes", asUser, () => {
       const done = await home.run(words.split(" "));
       assert.deepEqual([done.code, codeOf(done)], [3, "gateway_unreachable"], words);
     }
+    const hub = ["--hub", "postgres://ada@db.example/gw"];
+    assert.equal(codeOf(await home.run(["approve", ...hub])), "not_found", "with --hub a card is named");
     const nowhere = new Home(makeFolder());
     for (const words of ["approvals", "console", "status", "activity"]) {
-      const done = await nowhere.run([words, "--hub", "postgres://ada@db.example/gw"]);
+      const done = await nowhere.run([words, ...hub]);
       assert.equal(codeOf(done), "vault_missing", `${words}, before the password of the hub`);
     }
   });

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import type { Pack } from "../../conventions/action/pack.ts";
 import { placePack } from "../../conventions/action/place.ts";
 import { readPack } from "../../conventions/action/read.ts";
@@ -31,7 +31,7 @@ import { trialOf } from "./vault/sign-change.ts";
 export function runPackAdd(file: string, options: VaultOptions, io: CliIo): Promise<Exit> {
   return answering(io, () => {
     const bytes = readBounded(file);
-    const pack = requireSound(bytes, basename(file));
+    const pack = requireSound(bytes, file);
     const folder = join(options.home, "packs");
     makeFolder(folder);
     keepReplaced(options.home, pack.name);

@@ -85,7 +85,6 @@ export function createProgram(deps: CliDeps, word?: string): Command {
     // Beside the longest command 80 columns leave 38: a text that is broken there is read more easily than one that runs over the edge.
     .configureHelp({ showGlobalOptions: true, optionDescription: describeOption, minWidthToWrap: 30 })
     .configureOutput({ writeErr: (text) => deps.io.err(text.replace(/\n$/, "")) })
-    .showHelpAfterError("Run it with --help to see how it is used.")
     // Before any command is added: each takes it over from here, and a mistake in any of them is a usage error.
     .exitOverride()
     .hook("preAction", async (all) => {
@@ -97,7 +96,14 @@ export function createProgram(deps: CliDeps, word?: string): Command {
     });
   const own = word === undefined ? [] : parts.filter(([, ...words]) => words.includes(word));
   for (const [add] of own.length > 0 ? own : parts) add(program, deps);
+  pointToHelp(program, "gw");
   return program;
+}
+
+/** After a mistake, the very words that show how it is used. */
+function pointToHelp(command: Command, words: string): void {
+  command.showHelpAfterError(`See how it is used: ${words} --help`);
+  for (const one of command.commands) pointToHelp(one, `${words} ${one.name()}`);
 }
 
 /** An option that stands for nothing when it is left out needs no default in the help; a list is shown as it is typed. */

@@ -181,8 +181,18 @@ function stoppedAtPrompt(): Denied {
 }
 
 function terminalNeeded(prompt: string): Denied {
+  const option = FILES.find(([asked]) => asked.test(prompt))?.[1];
+  const instead = option === undefined ? "" : `, or name a private file: ${option} FILE`;
   return new Denied(
     "terminal_needed",
-    `"${prompt.trim()}" needs a terminal, and there is none. Run it in a terminal, or use the option that names a file.`,
+    `"${prompt.trim()}" needs a terminal, and there is none. Run it in a terminal${instead}.`,
   );
 }
+
+/** Where a script has what a person would type. */
+const FILES: readonly (readonly [asked: RegExp, option: string])[] = [
+  [/^Passphrase of the private key/, "--key-passphrase-file"],
+  [/^New passphrase/, "--new-passphrase-file"],
+  [/^(?:Passphrase|PIN)\b/, "--passphrase-file"],
+  [/^Password of/, "--hub-password-file"],
+];

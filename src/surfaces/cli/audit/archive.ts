@@ -53,11 +53,14 @@ const KEPT_SEGMENTS = 2;
 export function runArchive(into: string, options: ArchiveOptions, deps: CliDeps): Promise<Exit> {
   return answering(deps.io, () => {
     deps.requireHome("audit archive");
+    const folder = join(options.home, "audit");
+    const target = resolve(into);
+    if (`${target}/`.startsWith(`${resolve(folder)}/`))
+      throw new Denied(
+        "archive_refused",
+        "An archive inside the log's own folder moves nothing away. Name a folder elsewhere.",
+      );
     return withOperator(options, deps.io, deps.vault, async ({ home, operator }) => {
-      const folder = join(home.folder, "audit");
-      const target = resolve(into);
-      if (`${target}/`.startsWith(`${resolve(folder)}/`))
-        throw new Denied("archive_refused", "An archive inside the log's own folder moves nothing away.");
       // One at a time: a second would sign for segments that the first has taken away.
       const bar = progressBar(options.json ? null : (deps.io.status ?? null));
       const moved = (): Promise<Exit> => move(home, operator, folder, target, options, deps, bar).finally(bar.clear);

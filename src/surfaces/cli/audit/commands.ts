@@ -6,7 +6,7 @@ import { rewrapSeeds } from "../../../audit/read/rewrap.ts";
 import { noLogIn } from "../../../audit/verify/verify.ts";
 import { counted } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
-import type { VaultHome } from "../../../vault/files/home.ts";
+import { openHome, type VaultHome } from "../../../vault/files/home.ts";
 import { publicKeyOf } from "../../../vault/keys.ts";
 import { findSlot } from "../../../vault/operator.ts";
 import { answering } from "../answer.ts";
@@ -36,7 +36,7 @@ export function runJournalCommand(
   const ports = { wallMs: deps.clock.wallMs, sleep: deps.sleep.sleep, signal: stop.signal };
   return answering(deps.io, () => {
     const print = readJournal(journal, { ...options, log: logOf(options, `gw ${journal}`) }, deps.io, ports);
-    return reading(options, deps, ({ readingKey }) => print(readingKey));
+    return withReader(options, deps.io, deps.vault, ({ readingKey }) => print(readingKey));
   });
 }
 
@@ -45,9 +45,9 @@ export function runShowCommand(
   options: OperatorOptions & LogOption & { readonly recording: boolean },
   deps: CliDeps,
 ): Promise<Exit> {
-  return reading(options, deps, async ({ home, readingKey }) => {
+  return reading(options, `gw activity show ${id}`, deps, async ({ home, readingKey }, log) => {
     const keys = { readingKey, signers: signersOf(home) };
-    return runActivityShow(id, { ...options, log: logOf(options, `gw activity show ${id}`) }, keys, deps.io);
+    return runActivityShow(id, { ...options, log }, keys, deps.io);
   });
 }
 
@@ -55,8 +55,8 @@ export function runSuggestCommand(
   options: OperatorOptions & LogOption & Omit<SuggestOptions, "log">,
   deps: CliDeps,
 ): Promise<Exit> {
-  return reading(options, deps, ({ readingKey }) =>
-    runPackSuggest({ ...options, log: logOf(options, "gw pack suggest") }, readingKey, deps.io),
+  return reading(options, "gw pack suggest", deps, ({ readingKey }, log) =>
+    runPackSuggest({ ...options, log }, readingKey, deps.io),
   );
 }
 
@@ -75,8 +75,8 @@ export function runExportCommand(
   options: OperatorOptions & LogOption & { readonly people: boolean },
   deps: CliDeps,
 ): Promise<Exit> {
-  return reading(options, deps, ({ readingKey }) =>
-    runAuditExport({ ...options, log: logOf(options, "gw audit export") }, readingKey, deps.io),
+  return reading(options, "gw audit export", deps, ({ readingKey }, log) =>
+    runAuditExport({ ...options, log }, readingKey, deps.io),
   );
 }
 
@@ -99,20 +99,21 @@ export function runCheckpointCommand(options: OperatorOptions & LogOption, deps:
 
 /** `gw audit share`: an operator who came later gets the seeds of the segments before, from one who reads them. */
 export function runShareCommand(name: string, options: OperatorOptions & LogOption, deps: CliDeps): Promise<Exit> {
-  return answering(deps.io, () =>
-    withOperator(options, deps.io, deps.vault, async ({ home, operator }) => {
+  return answering(deps.io, () => {
+    findSlot(openHome(options.home, deps.random).readVault(), name);
+    const log = logOf(options, `gw audit share ${name}`);
+    return withOperator(options, deps.io, deps.vault, async ({ home, operator }) => {
       const vault = home.readVault();
       const { readingKey } = findSlot(vault, name).keys;
       const { auditRecipients } = home.readPolicy(vault);
       if (auditRecipients.length > 0 && !auditRecipients.some(({ publicKey }) => publicKey.equals(readingKey)))
         throw new Denied("value_not_allowed", `Signed policy says who reads the log, and ${name} is not among them.`);
-      const log = logOf(options, `gw audit share ${name}`);
       const segments = rewrapSeeds(log, operator.readingKey, publicKeyOf("x25519", readingKey), deps.random);
       const line = `${name} can read ${counted(segments.length, "segment")} of ${log} from before they came. Who has read cannot be made to forget.`;
       say(deps.io, options.json, { operator: name, log, segments }, line);
       return exits.done;
-    }),
-  );
+    });
+  });
 }
 
 /** What this operator saw last of the home's log, where the folder holds a copy of that very log. */
@@ -125,11 +126,16 @@ function headOf({ home }: Pick<ReaderSession, "home">, log: string, options: Ope
 
 /** Reading signs nothing and hands nothing over: it works on a home that was put back too, and says so. */
 function reading(
-  options: OperatorOptions,
+  options: OperatorOptions & LogOption,
+  command: string,
   deps: CliDeps,
-  work: (session: ReaderSession) => Promise<Exit>,
+  work: (session: ReaderSession, log: string) => Promise<Exit>,
 ): Promise<Exit> {
-  return answering(deps.io, () => withReader(options, deps.io, deps.vault, work));
+  return answering(deps.io, () => {
+    // Whether there is a log, before a secret is typed to read it.
+    const log = logOf(options, command);
+    return withReader(options, deps.io, deps.vault, (session) => work(session, log));
+  });
 }
 
 /** The folder that `command` was told of, or the home's own. */

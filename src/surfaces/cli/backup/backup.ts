@@ -21,6 +21,8 @@ export function runBackup(file: string, options: OperatorOptions, deps: CliDeps)
     if (existsSync(path)) throw new Denied("file_not_written", `${path} is there already. Name another file.`);
     if (path.startsWith(`${resolve(options.home)}/`))
       throw new Denied("file_not_written", "A backup inside the home would be lost with it. Name a file elsewhere.");
+    if (!existsSync(dirname(path)))
+      throw new Denied("file_not_written", `There is no folder ${dirname(path)}. Make it, or name another file.`);
     return withPassphrase(options, io, ports, async ({ home, operator }) => {
       const keeper = await deps.homeKeeper();
       const vault = home.readVault();

@@ -1,8 +1,10 @@
 import { signStatement } from "../../../conventions/approval/decision.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
+import { readId } from "../../../kernel/ids.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
 import { draftDecision } from "../../client/draft-decision.ts";
+import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { FOR_EACH_HOST } from "../grant/line.ts";
 import { type Exit, exits } from "../io.ts";
@@ -11,10 +13,12 @@ import {
   approvalLines,
   type EvidenceOption,
   isMeant,
+  requireReadable,
   signProposed,
   wordOn,
 } from "../operator/decide.ts";
 import type { OperatorOptions } from "../options.ts";
+import { hangOf, sayProse } from "../say-prose.ts";
 import { findCards } from "./cards.ts";
 import { warnOpen } from "./grant.ts";
 import { knownTo, type OnHub, onHub } from "./hub-session.ts";
@@ -38,7 +42,7 @@ export function runHubApprovals(options: OperatorOptions & EvidenceOption & OnHu
     } else if (cards.length === 0) io.out("Nothing waits for a decision.");
     for (const { speaker, approval } of options.json ? [] : cards) {
       io.out(`on ${speaker.gateway}`);
-      for (const line of approvalLines(approval, options)) io.out(line);
+      for (const line of approvalLines(approval, options)) sayProse(io, line, hangOf(line));
     }
     return exits.done;
   });
@@ -46,6 +50,20 @@ export function runHubApprovals(options: OperatorOptions & EvidenceOption & OnHu
 
 /** `gw approve ID --hub URL` and `gw deny ID --hub URL`: the same signature over the same card, by another way. */
 export function runHubDecide(
+  id: string,
+  decision: "approve" | "deny",
+  options: ApproveOptions & OnHub,
+  deps: CliDeps,
+): Promise<Exit> {
+  return answering(deps.io, () => {
+    if (readId("apr", id) === undefined)
+      throw new Denied("not_found", `Name the card: gw ${decision} ID --hub URL. What waits: gw approvals --hub URL`);
+    if (decision === "approve") requireReadable(options);
+    return decideOnHub(id, decision, options, deps);
+  });
+}
+
+function decideOnHub(
   id: string,
   decision: "approve" | "deny",
   options: ApproveOptions & OnHub,

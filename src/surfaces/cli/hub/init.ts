@@ -30,8 +30,10 @@ export function runHubInit(
         `${there === null ? "Made" : "There is already"} ${hubId}.`,
       );
       if (!options.json) {
-        io.out(`Give each host a login of its own:    create role HOST login password '…' in role ${GATEWAY_ROLE};`);
-        io.out(`Give each operator a login of theirs: create role NAME login password '…' in role ${OPERATOR_ROLE};`);
+        io.out("Give each host a login of its own:");
+        io.out(`  create role HOST login password '…' in role ${GATEWAY_ROLE};`);
+        io.out("Give each operator a login of theirs:");
+        io.out(`  create role NAME login password '…' in role ${OPERATOR_ROLE};`);
         io.out("Then, on each host: gw hub join URL");
       }
       return exits.done;

@@ -3,6 +3,7 @@ import { requireNarrowable } from "../../../conventions/approval/narrowing.ts";
 import { renderCard, renderEssential } from "../../../conventions/approval/render.ts";
 import { narrowingWords } from "../../../conventions/approval/render-narrowing.ts";
 import { proposeGrant } from "../../../conventions/grant/propose.ts";
+import { isTicketReference } from "../../../conventions/ticket/context.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { readId } from "../../../kernel/ids.ts";
@@ -98,6 +99,7 @@ async function decide(
     throw new Denied("value_not_allowed", "Name the card: gw approve ID. See: gw approvals");
   if (named !== undefined && readId("apr", named) === undefined)
     throw new Denied("not_found", `"${showText(named)}" is no card. See those that wait: gw approvals`);
+  if (decision === "approve") requireReadable(options);
   const find = async (client: ReadingClient): Promise<ApprovalView> => {
     const found = await client.approval(named ?? onlyOne(await client.approvals()));
     if (found.state === "pending") return found;
@@ -123,6 +125,14 @@ async function decide(
     else deps.io.out(`${showIdentifier(id)} is ${decided.state}${stillWanted(decided)}.`);
     return exits.done;
   });
+}
+
+/** What can be seen to be wrong with the command line alone. */
+export function requireReadable(options: ApproveOptions): void {
+  emergencyOf(options);
+  for (const where of options.where ?? []) splitWhere(where);
+  if (options.ticket !== undefined && !isTicketReference(options.ticket))
+    throw new Denied("ticket_invalid", "A ticket is named SYSTEM:REF, such as --ticket jira:OPS-17.");
 }
 
 /** What the person says to this card, with all that the command line adds to it. */

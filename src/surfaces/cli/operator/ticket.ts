@@ -5,6 +5,7 @@ import { digestBytes } from "../../../kernel/canonical-json.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
+import { readId } from "../../../kernel/ids.ts";
 import type { TicketView } from "../../operator/answers.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
@@ -55,9 +56,11 @@ export function runTicketAttach(runId: string, file: string, options: OperatorOp
 }
 
 export function runTicketShow(runId: string, options: OperatorOptions, deps: CliDeps): Promise<Exit> {
-  return answering(deps.io, () =>
-    withReadingGateway(options, deps, async ({ client }) => report(await client.ticket(runId), options, deps)),
-  );
+  return answering(deps.io, () => {
+    if (readId("run", runId) === undefined)
+      throw new Denied("not_found", `"${showText(runId)}" is no run. See them with: gw sessions`);
+    return withReadingGateway(options, deps, async ({ client }) => report(await client.ticket(runId), options, deps));
+  });
 }
 
 /** The options as an assignment, and that as what is signed. */
@@ -100,6 +103,8 @@ export function emergencyOf({
   reason,
   openedAt,
 }: Pick<TicketOptions, "emergency" | "reason" | "openedAt">): NonNullable<WorkContext["emergency"]> | null {
+  if (emergency === true && (reason ?? "").trim() === "")
+    throw new Denied("ticket_invalid", "--emergency needs --reason TEXT: why it cannot wait for a ticket.");
   if (emergency === true) return { reason: reason ?? "", normal_ticket_opened_at: openedAt ?? null };
   if (reason !== undefined || openedAt !== undefined) {
     throw new Denied("ticket_invalid", "--reason and --opened-at go with --emergency.");
