@@ -165,6 +165,16 @@ test("what can be found out about a write is looked at as soon as the gateway st
   await startAgain();
   // No time passes.
   await untilDone(time, 0, () => onlyOne().state === "succeeded");
+  assert.equal(onlyOne().token, provider.received[0]?.headers["idempotency-key"]);
+});
+
+test("what a pack sent that is another one now is looked after by nobody but a person", async () => {
+  await leave({ action: "acme.thing.change", input: { id: "7", name: "x" } });
+  const sent = provider.received.length;
+  await startAgain((pack) => pack.replace("cap_s: 16", "cap_s: 17"));
+  const { state, problem, credential, nextPoll, action } = onlyOne();
+  assert.deepEqual([state, problem?.code, credential, nextPoll], ["create_unknown", "definition_changed", null, null]);
+  assert.deepEqual([action, provider.received.length], ["acme.thing.change", sent]);
 });
 
 /** A job that failed, and whose resume has no answer. */
@@ -188,6 +198,17 @@ test("a resume that was on its way is looked at as soon as the gateway starts, a
   await startAgain();
   assert.deepEqual([onlyOne().state, onlyOne().custodian], ["observing", true]);
   await untilDone(time, 0, () => onlyOne().state === "succeeded");
+});
+
+test("a resume that was on its way for what is gone or edited is nobody's", async () => {
+  for (const change of ["delete from operations", "update operations set sealed = zeroblob(64)"]) {
+    await leaveResume();
+    await bench.abandon();
+    withStore((database) => database.exec(change));
+    await startGateway();
+    assert.deepEqual(bench.gateway.operations.list(), [], change);
+    run = await bench.openApproved(caller, ACTIONS, { sideEffects: 10 });
+  }
 });
 
 test("a resume that was on its way is observed by the pack that sent it alone", async () => {

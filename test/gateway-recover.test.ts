@@ -187,6 +187,22 @@ test("a call of which several tries were left becomes one operation", async () =
   assert.deepEqual([counts?.unfinished, counts?.unknown, counts?.resumed], [2, 2, 1]);
 });
 
+test("a call that an older version left becomes an operation with what its row has", async () => {
+  const { start } = await openApproved();
+  silent();
+  void start("acme.thing.post", { name: "x" });
+  await asked(1);
+  const [row] = bench.rows("attempts", "sent");
+  assert.ok(row !== undefined);
+  const [{ event_id: id, run_id: runId } = { event_id: "", run_id: "" }] = ofType(bench.events(), "intent_accepted");
+  const { claim: _claim, token: _token, input: _input, maximum_cents: _most, reserved_on: _day, ...older } = row;
+  const { caller: _caller, plan: _plan, ...body } = older;
+  await startAgain(() => put({ table: "attempts", id, runId, state: "sent", body }));
+  const [operation = assert.fail()] = bench.gateway.operations.list();
+  assert.deepEqual([operation.claim, operation.token, operation.input, operation.plan], [null, null, {}, null]);
+  assert.deepEqual([operation.held, operation.heldOn, operation.party], [0, "", ""]);
+});
+
 test("a row that was edited is told of and never used", async () => {
   const { start } = await openApproved();
   provider.answer((request, response) =>

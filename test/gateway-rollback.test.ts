@@ -379,7 +379,7 @@ test("a promotion whose answer was lost and later proven has its provenance, and
     answerJson(response, 201, receipt);
   });
   const lost = await promote("sha256:r1");
-  assert.equal(lost.outcome, "unknown");
+  assert.deepEqual([lost.outcome, lost.transport_observation.reason], ["unknown", "connection_lost"]);
   await untilDone(bench.time, 500, () => bench.rows("operations", "succeeded").length === 1);
   assert.equal(receipts.size, 1, "one request, told twice");
   assert.equal((await rollBack("dep-7").done).outcome, "success");
@@ -502,6 +502,47 @@ test("what another gateway took over is not undone here", async () => {
   await promote("sha256:r1");
   await bench.gateway.fleet.release("web2", []);
   await assert.rejects(rollBack("dep-5").done, denies("operation_taken_over"));
+  assert.equal(rollbacksSent().length, 0);
+});
+
+test("what another gateway takes over while a person thinks is not undone here", async () => {
+  promotion = { reversibility: "needing_repair" };
+  await promote("sha256:r1");
+  const call = rollBack("dep-5");
+  await bench.waiting();
+  await bench.gateway.fleet.release("web2", []);
+  await bench.approve();
+  await assert.rejects(call.done, denies("operation_taken_over"));
+  assert.equal(rollbacksSent().length, 0);
+});
+
+test("a rollback without an answer is unknown, and its deployment is not called stale", async () => {
+  await promote("sha256:r1");
+  provider.answer((_request, response) => void response.destroy());
+  const { outcome, transport_observation } = await rollBack("dep-5").done;
+  assert.deepEqual([outcome, transport_observation.reason], ["unknown", "connection_lost"]);
+  assert.equal(bench.rows("deployments", "current").length, 1);
+});
+
+test("what is current by its row alone is stale where a newer one is known", async () => {
+  await bench.close();
+  bench = await startBench(consequentialPack(provider.origin), {
+    folder,
+    credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
+    // As it stays where so many environments were promoted to that the older one was not held any more.
+    wrapStore: (store) => ({
+      ...store,
+      find(table, id) {
+        const row = store.find(table, id === "acme/dep-3" ? "acme/dep-5" : id);
+        if (row === null || "tampered" in row || id !== "acme/dep-3") return row;
+        const provenance = { ...(row.body["provenance"] as JsonObject), deployment_id: "dep-3" };
+        return { ...row, id, body: { ...row.body, provenance } };
+      },
+    }),
+  });
+  run = await openApproved(caller);
+  await promote("sha256:r1");
+  await assert.rejects(rollBack("dep-3").done, denies("stale_rollback"));
   assert.equal(rollbacksSent().length, 0);
 });
 

@@ -467,6 +467,18 @@ export const explained: readonly Explained[] = [
     says: "undoable.set(pack, known); → ;",
     why: "what is not remembered is worked out anew: only the time differs",
   },
+  {
+    file: "src/gateway/operation/recover-operations.ts",
+    code: "if (events === null) return null;",
+    says: "events === null → false",
+    why: "for an operation that failed nothing is on its way but its resume; the compiler wants the case",
+  },
+  {
+    file: "src/gateway/operation/recover-operations.ts",
+    code: 'if (row === null || "tampered" in row || row.state !== "failed") return null;',
+    says: "|| → &&",
+    why: "what is edited has no state, and a resume is on its way for what failed alone; of one that is gone gateway-recover-claims holds it",
+  },
 ];
 
 export function findExplained(change: Change & { readonly file: string }): Explained | undefined {

@@ -83,7 +83,7 @@ export function adoptAttempt(
     token: typeof body["token"] === "string" ? body["token"] : null,
     input,
     party: String(body["caller"] ?? ""),
-    held: typeof body["maximum_cents"] === "number" ? body["maximum_cents"] : 0,
+    held: Number(body["maximum_cents"] ?? 0),
     heldOn: String(body["reserved_on"] ?? ""),
     ...(typeof body["claim"] === "string" ? { claim: { key: body["claim"] } } : {}),
   });
@@ -108,7 +108,7 @@ export function adoptResumed(
   { body, id }: StateRow,
 ): { readonly operation: Operation; readonly events: readonly NewEvent[] } | null {
   const operationId = body["operation_id"];
-  if (body["side_effect"] !== true || typeof operationId !== "string") return null;
+  if (typeof operationId !== "string") return null;
   const row = store.find("operations", operationId);
   if (row === null || "tampered" in row || row.state !== "failed") return null;
   const operation = readOperation(core, row);
