@@ -479,6 +479,12 @@ export const explained: readonly Explained[] = [
     says: "|| → &&",
     why: "what is edited has no state, and a resume is on its way for what failed alone; of one that is gone gateway-recover-claims holds it",
   },
+  {
+    file: "src/gateway/rollback/rollback.ts",
+    code: 'return observation.kind === "answered" ? readStaleRollback(observation.status, readJson(observation)) : null;',
+    says: 'observation.kind === "answered" → true',
+    why: "what was not answered has no status either; the compiler wants the case",
+  },
 ];
 
 export function findExplained(change: Change & { readonly file: string }): Explained | undefined {
