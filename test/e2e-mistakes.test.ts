@@ -141,6 +141,9 @@ describe("what a person mistypes", asUser, () => {
     assert.doesNotMatch((await approvers("demo.thing.burn", "2")).err, /gw actions/);
     assert.equal(codeOf(await approvers("demo.thing.get", "1")), "not_found");
     assert.equal((await approvers("demo.thing.brun", "1")).code, 0);
+    // Who has to go goes, and what nobody can meet any more is told.
+    const removed = await two.must(["operator", "remove", "bob", "--operator", "ada"]);
+    assert.match(removed.err, /approved by nobody now[\s\S]*gw operator add/);
   });
 
   test("a provider that nobody reaches is told once, not once a check", async () => {

@@ -17,6 +17,7 @@ import { type CliIo, type Exit, exits } from "../io.ts";
 import { endLogin } from "../operator/login.ts";
 import { askTwice, readSecretFile } from "./ask-secret.ts";
 import { chooseOperator } from "./open-keys.ts";
+import { whyUnfit } from "./passkeys.ts";
 import { applyChange, say, type VaultCliPorts, type VaultOptions, withPassphrase } from "./session.ts";
 
 export interface NewPassphraseOptions extends VaultOptions {
@@ -99,6 +100,10 @@ export function runOperatorRemove(name: string, options: VaultOptions, io: CliIo
       io.err(
         `${name} knew the secrets of this vault: rotate the credentials at their providers, replace the key that signs requests to hosts (gw ssh new-key), and write key files again. A running gateway has locked itself: gw unlock.`,
       );
+      // Whoever has to go goes, whatever that leaves.
+      const rules = session.home.readPolicy(vault);
+      const unfit = whyUnfit(rules.decide, rules, vault);
+      if (unfit !== null) io.err(`warning: what this is about can be approved by nobody now. ${unfit}`);
       return exits.done;
     });
   });

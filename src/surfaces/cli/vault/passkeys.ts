@@ -167,26 +167,25 @@ export async function signApprovers(action: string, count: "1" | "2", sign: Sign
 }
 
 /** A rule that nobody could satisfy would only be found out when something waits. */
-function requireFit(rules: DecisionRules, { passkeys }: Pick<PolicyContent, "passkeys">, vault: Vault): void {
+function requireFit(rules: DecisionRules, content: Pick<PolicyContent, "passkeys">, vault: Vault): void {
+  const why = whyUnfit(rules, content, vault);
+  if (why !== null) throw new Denied("decision_rule_unfit", why);
+}
+
+/** What keeps enough people from meeting the rules; null where nothing does. */
+export function whyUnfit(
+  { passkey, twoPeople }: DecisionRules,
+  { passkeys }: Pick<PolicyContent, "passkeys">,
+  vault: Vault,
+): string | null {
   const owners = new Set(passkeys.filter((one) => counts(one, vault)).map(({ operatorKeyId }) => operatorKeyId));
-  if (rules.passkey !== null && owners.size === 0) {
-    throw new Denied(
-      "decision_rule_unfit",
-      "Policy would demand a passkey, and none would be enrolled: nobody could approve. Enrol one first, in the console: gw console. Or demand none: gw policy decide-with any",
-    );
-  }
-  if (rules.twoPeople.length > 0 && vault.operators.length < 2) {
-    throw new Denied(
-      "decision_rule_unfit",
-      "Two people would have to approve, and this vault has one operator. Add another first: gw operator add NAME",
-    );
-  }
-  if (rules.passkey !== null && rules.twoPeople.length > 0 && owners.size < 2) {
-    throw new Denied(
-      "decision_rule_unfit",
-      "Two people would need a passkey each, and only one operator has one. The other enrols theirs first, in the console: gw console",
-    );
-  }
+  if (passkey !== null && owners.size === 0)
+    return "Policy would demand a passkey, and none would be enrolled: nobody could approve. Enrol one first, in the console: gw console. Or demand none: gw policy decide-with any";
+  if (twoPeople.length > 0 && vault.operators.length < 2)
+    return "Two people would have to approve, and this vault has one operator. Add another first: gw operator add NAME";
+  if (passkey !== null && twoPeople.length > 0 && owners.size < 2)
+    return "Two people would need a passkey each, and only one operator has one. The other enrols theirs first, in the console: gw console";
+  return null;
 }
 
 export function readRule(
