@@ -12,7 +12,7 @@ import { answerJson, consequentialPack, previewBody } from "./support/consequent
 import { type Bench, denies, startBench } from "./support/gateway.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
-/** Which plan is used up by an execution that did not go well, and which is not. */
+/** Which plan is used up by an execution that did not go well, and which is not; and a job that was never begun. */
 let provider: TestProvider;
 let bench: Bench;
 let caller: ScriptedCaller;
@@ -88,6 +88,25 @@ test("a plan whose execution the log had no room for is as unused as before", as
   full = false;
   assert.equal((await execute(planId)).outcome, "success");
   await assert.rejects(execute(planId), denies("plan_used"));
+});
+
+test("a job whose creation the log had no room for is none, and can be made once there is", async () => {
+  const { time, gateway } = bench;
+  const making = await bench.openApproved(caller, ["acme.report.create"]);
+  const create = async (): Promise<CallResult> => {
+    const { done } = gateway.startCall(caller, making.id, { action: "acme.report.create", input: { account: "a1" } });
+    let settled = false;
+    done.catch(() => undefined).finally(() => (settled = true));
+    await untilDone(time, 0, () => settled);
+    return done;
+  };
+  full = true;
+  await assert.rejects(create(), denies("log_backlogged"));
+  assert.deepEqual(bench.eventsOf("operation_transition"), []);
+  full = false;
+  answers = [[202, { job_id: "job-1", state: "queued", status_url: "/v1/jobs/job-1" }]];
+  const { operation_id } = await create();
+  assert.equal(gateway.operations.get(operation_id as OperationId).remoteJobId, "job-1");
 });
 
 test("a plan that is stale once an earlier try may have carried it out is unknown, and found out about by what was planned", async () => {

@@ -127,11 +127,10 @@ export async function withdrawClaim(
   if (stored === null || "tampered" in stored) return;
   if (!readHolders(stored).some(({ attempt_id }) => attempt_id === taken.attempt_id)) return;
   claim.holder = taken;
-  const { operationId, run } = sending;
-  const rows =
-    operationId === undefined && before === null
-      ? releaseClaim(core, claim)
-      : linkClaim(core, claim, operationId ?? null);
+  const { operationId, errand, run } = sending;
+  // A job that was never begun is no operation.
+  const isNone = before === null && (operationId === undefined || errand === "create_job");
+  const rows = isNone ? releaseClaim(core, claim) : linkClaim(core, claim, operationId ?? null);
   const attempt: StateRow = {
     table: "attempts",
     id: taken.attempt_id,
@@ -140,7 +139,7 @@ export async function withdrawClaim(
     body: {},
     over: true,
   };
-  await core.ledger.record(`${sending.errand}.settled`, [], [attempt, ...rows]);
+  await core.ledger.record(`${errand}.settled`, [], [attempt, ...rows]);
 }
 
 /** A token's repeat, a retry and a redirect are the call that holds it already. */

@@ -35,6 +35,7 @@ export async function createJob(core: OperationNeeds, sending: Sending): Promise
   learn(operation, { kind: "leased", lease: nextLease(core, null) });
   core.operations.put(operation);
   let intended = false;
+  let sent = false;
   const beside = (_attemptId: string, { maximumCents, day }: Reservation): Beside => {
     // Until its answer is in, what it may cost is reserved for an outcome that nobody knows.
     learn(operation, { kind: "reserve", cents: maximumCents, day });
@@ -43,6 +44,7 @@ export async function createJob(core: OperationNeeds, sending: Sending): Promise
     return { events, rows: [operationRow(core, operation)] };
   };
   const after = ({ held, reservation }: Attempted): Beside => {
+    sent = true;
     learn(operation, { kind: "reserve", cents: held, day: reservation.day });
     return { events: [], rows: [operationRow(core, operation)] };
   };
@@ -51,8 +53,12 @@ export async function createJob(core: OperationNeeds, sending: Sending): Promise
     return await settleCreation(core, sending, operation, followed);
   } catch (error) {
     // Refused before anything left: there is no operation. Refused between two tries: the first may have gone through.
-    if (!intended) core.operations.drop(operation);
-    else if (operation.state === "create_pending") {
+    if (!sent) {
+      core.operations.drop(operation);
+      // The store may have taken what the log had no room for.
+      const rows = [{ ...operationRow(core, operation), over: true as const }];
+      if (intended) await core.ledger.record("job.unclear", [], rows).catch(() => undefined);
+    } else if (operation.state === "create_pending") {
       const observation = error instanceof Denied ? error.code : "fault";
       const events = step(core, operation, { kind: "no_clear_answer", observation }, operation.callerKey);
       await core.ledger.record("job.unclear", events, [operationRow(core, operation)]).catch(() => undefined);
