@@ -1,18 +1,12 @@
 import type { AuditEvent } from "../../../audit/event.ts";
+import type { Card } from "../../../conventions/approval/card.ts";
 import { renderCard } from "../../../conventions/approval/render.ts";
 import { leavesOf } from "../../../conventions/approval/render-arguments.ts";
 import { narrowingWords } from "../../../conventions/approval/render-narrowing.ts";
 import { withdrawnWords } from "../../../conventions/approval/withdrawn.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
-import {
-  type ApprovalRecord,
-  type AttemptRecord,
-  asCard,
-  type DecisionRecord,
-  type DigestCheck,
-  type TraceRecord,
-} from "./trace-record.ts";
+import type { ApprovalRecord, AttemptRecord, DecisionRecord, DigestCheck, TraceRecord } from "./trace-record.ts";
 
 /** One thing as a person reads it: what was shown, who decided, what went out and what came of it. No line is raw JSON. */
 export function traceLines(trace: TraceRecord): readonly string[] {
@@ -198,3 +192,8 @@ const SAYS: ReadonlySet<string> = new Set([
   "target",
   "authorized_by",
 ]);
+
+/** A card of ours, as far as its own words say; anything else is shown as the values it holds. */
+function asCard(card: JsonObject): Card | null {
+  return card["format"] === "gw.card/v1" ? (card as unknown as Card) : null;
+}

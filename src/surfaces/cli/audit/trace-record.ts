@@ -1,6 +1,5 @@
 import type { AuditEvent, EventOf } from "../../../audit/event.ts";
 import type { Trace } from "../../../audit/journals/trace.ts";
-import type { Card } from "../../../conventions/approval/card.ts";
 import { type DecisionStatement, type Narrowing, verifyStatement } from "../../../conventions/approval/decision.ts";
 import { digestText } from "../../../kernel/canonical-json.ts";
 import { Denied } from "../../../kernel/failure.ts";
@@ -215,7 +214,7 @@ function checkSignature(
   const unchecked = assertion_digest === undefined ? null : ("not_kept" as const);
   if (kept === null) return { signature: "not_kept", passkey: unchecked, narrow: null };
   const statement = kept as unknown as DecisionStatement;
-  const { narrow } = statement;
+  const narrow = isJsonObject(kept["narrow"] ?? null) ? statement.narrow : null;
   if (!keys.some(({ keyId }) => keyId === operator_key_id))
     return { signature: "key_not_held", passkey: unchecked, narrow };
   const passkey = checkHand(assertion_digest, statement, contents, signers);
@@ -294,9 +293,4 @@ function readObject(text: string | null): JsonObject | null {
   } catch {
     return null;
   }
-}
-
-/** A card of ours, as far as its own words say; anything else is shown as the values it holds. */
-export function asCard(card: JsonObject): Card | null {
-  return card["format"] === "gw.card/v1" ? (card as unknown as Card) : null;
 }
