@@ -143,7 +143,7 @@ describe("what a person mistypes", asUser, () => {
     assert.equal((await approvers("demo.thing.brun", "1")).code, 0);
     // Who has to go goes, and what nobody can meet any more is told.
     const removed = await two.must(["operator", "remove", "bob", "--operator", "ada"]);
-    assert.match(removed.err, /approved by nobody now[\s\S]*gw operator add/);
+    assert.match(removed.err, /met by nobody now[\s\S]*gw operator add/);
   });
 
   test("a provider that nobody reaches is told once, not once a check", async () => {

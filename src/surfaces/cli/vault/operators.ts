@@ -103,7 +103,7 @@ export function runOperatorRemove(name: string, options: VaultOptions, io: CliIo
       // Whoever has to go goes, whatever that leaves.
       const rules = session.home.readPolicy(vault);
       const unfit = whyUnfit(rules.decide, rules, vault);
-      if (unfit !== null) io.err(`warning: what this is about can be approved by nobody now. ${unfit}`);
+      if (unfit !== null) io.err(`warning: a rule of policy can be met by nobody now. ${unfit}`);
       return exits.done;
     });
   });
