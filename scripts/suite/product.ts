@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compile } from "../compile.ts";
 import { cheapen } from "./cheapen.ts";
@@ -9,8 +9,8 @@ export interface Product {
 }
 
 /**
- * The product as a user gets it, compiled once for the whole run, but with a cheap key derivation: hundreds of homes are
- * made and unlocked. It stands where any uid can read it. Its types are the check's business, not this one's.
+ * The product as a user gets it, compiled once for the whole run, but with a cheap key derivation, as hundreds of homes are
+ * made and unlocked, and with a memory for digests of large images, as hundreds of gateways ask for the same one. It stands where any uid can read it. Its types are the check's business, not this one's.
  */
 export async function compileProduct(root: string, folder: string): Promise<Product> {
   // A run within a run takes the outer one's.
@@ -21,10 +21,21 @@ export async function compileProduct(root: string, folder: string): Promise<Prod
   const change = (): void => {
     const defaults = join(dist, "src", "kernel", "defaults.js");
     writeFileSync(defaults, cheapen(readFileSync(defaults, "utf8")));
+    if (process.env["GW_TEST_WHOLE"] !== "1")
+      rememberDigests(join(dist, "src", "adapters", "platform", "linux", "image"));
   };
   await compile(dist, { types: false, change, root, checked: false });
   for (const part of ["bin", "packs", "package.json"])
     cpSync(join(root, part), join(folder, part), { recursive: true });
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
   return { program: join(folder, "bin", "gw") };
+}
+
+/** Large images are read once a run and user. Any of its users writes what it read, as in the folders that stand.ts makes. */
+function rememberDigests(folder: string): void {
+  renameSync(join(folder, "digest.js"), join(folder, "digest-of-image.js"));
+  cpSync(join(import.meta.dirname, "made-digest.mjs"), join(folder, "digest.js"));
+  const digests = join(folder, "digests");
+  mkdirSync(digests);
+  chmodSync(digests, 0o1777);
 }
