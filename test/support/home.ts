@@ -504,7 +504,7 @@ export interface AgentProcess extends Plane {
 }
 
 export async function startAgent(home: Home, image = process.execPath): Promise<AgentProcess> {
-  const program = join(dirname(import.meta.dirname), "fixtures", "agent.ts");
+  const program = join(dirname(import.meta.dirname), "fixtures", "agent.mjs");
   const command = [image, "--disable-warning=ExperimentalWarning", program, home.agentSocket];
   const child = spawn(command[0] ?? "", command.slice(1), {
     detached: true,
