@@ -261,11 +261,10 @@ describe("callbacks with the real programs, a real credential and the real liste
     const slow = Array.from({ length: 40 }, () => connect(port, "127.0.0.1"));
     for (const socket of slow)
       socket.on("error", () => undefined).write("POST /callbacks/reference HTTP/1.1\r\nhost: x\r\n");
-    await until("a callback is taken again", async () => {
-      const answer = await tell("none").catch(() => null);
-      return answer?.status === 202;
-    });
+    const isTaken = async (): Promise<boolean> => (await tell("none").catch(() => null))?.status === 202;
+    await until("a callback is taken again", isTaken);
     for (const socket of slow) socket.destroy();
+    await until("those connections are gone", isTaken);
   });
 
   test("a repeat after the gateway was killed and started again is known", async () => {
