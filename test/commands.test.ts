@@ -9,22 +9,24 @@ import { makeFolder, until } from "./support/home.ts";
 /** In the place of `gw`: what it does is its first argument. */
 const PROGRAM = `
 import { writeFileSync } from "node:fs";
-const [what] = process.argv.slice(2);
-if (what === "stays") {
-  writeFileSync("stays", String(process.pid));
-  setInterval(() => undefined, 1_000);
+export async function runCommand() {
+  const [what] = process.argv.slice(2);
+  if (what === "stays") {
+    writeFileSync("stays", String(process.pid));
+    setInterval(() => undefined, 1_000);
+  }
+  if (what === "lingers") setTimeout(() => { process.stdout.write("late"); process.exitCode = 4; }, 20);
+  if (what === "waits") await new Promise(() => undefined);
+  if (what === "throws") throw new Error("broken");
+  if (what === "litters") {
+    process.umask(0);
+    process.chdir("/");
+    process.env.LITTER = "left";
+    process.exitCode = 7;
+  }
+  if (what === "looks")
+    process.stdout.write([process.umask().toString(8), process.cwd(), process.env.LITTER, process.exitCode].join(" "));
 }
-if (what === "lingers") setTimeout(() => { process.stdout.write("late"); process.exitCode = 4; }, 20);
-if (what === "waits") await new Promise(() => undefined);
-if (what === "throws") throw new Error("broken");
-if (what === "litters") {
-  process.umask(0);
-  process.chdir("/");
-  process.env.LITTER = "left";
-  process.exitCode = 7;
-}
-if (what === "looks")
-  process.stdout.write([process.umask().toString(8), process.cwd(), process.env.LITTER, process.exitCode].join(" "));
 `;
 
 function makeProgram(): { readonly root: string; readonly gw: string } {

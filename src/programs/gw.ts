@@ -7,7 +7,7 @@ import { defaults } from "../kernel/defaults.ts";
 import { Denied, Fault } from "../kernel/failure.ts";
 import { deniedByFiles } from "../kernel/file-trouble.ts";
 import type { CliDeps } from "../surfaces/cli/commands/deps.ts";
-import { exits } from "../surfaces/cli/io.ts";
+import { type CliIo, exits } from "../surfaces/cli/io.ts";
 import { createProgram } from "../surfaces/cli/program.ts";
 import { openTerminal } from "../surfaces/cli/terminal.ts";
 import type { VaultChanged } from "../surfaces/cli/vault/session.ts";
@@ -40,26 +40,38 @@ const HOMELESS = new Set([
 ]);
 const OWNERS = new Set(["init", "up", "backup", "restore"]);
 
-const io = openTerminal();
-const command = commandOf(process.argv.slice(2));
-/** Hardening narrows it; what `gw run` starts gets it back. */
-const umask = process.umask(0o077);
-/** The gateway that the command is about, once it was found. */
-let place: Place | null = null;
-try {
-  await harden({ inspectable: CALLERS.has(command), startsPrivileged: command === "run" });
-  const program = createProgram(createDeps(), command);
-  await program.parseAsync();
-} catch (thrown) {
-  const error = deniedByFiles(thrown) ?? thrown;
-  if (isUsageError(error)) process.exitCode = error.exitCode === 0 ? exits.done : exits.usage;
-  else if (error instanceof Unreachable) {
-    io.err(`gateway_unreachable: ${error.message}`);
-    process.exitCode = exits.unreachable;
-  } else if (error instanceof Denied) {
-    io.err(`${error.code}: ${error.message}`);
-    process.exitCode = exits.denied;
-  } else throw error;
+/** One command, as it was started. */
+interface Run {
+  readonly io: CliIo;
+  readonly command: string;
+  /** Hardening narrows it; what `gw run` starts gets it back. */
+  readonly umask: number;
+  /** The gateway that the command is about, once it was found. */
+  place: Place | null;
+}
+
+if (import.meta.main) await runCommand();
+
+/** Does what this process was started for. */
+export async function runCommand(): Promise<void> {
+  const io = openTerminal();
+  const command = commandOf(process.argv.slice(2));
+  const run: Run = { io, command, umask: process.umask(0o077), place: null };
+  try {
+    await harden({ inspectable: CALLERS.has(command), startsPrivileged: command === "run" });
+    const program = createProgram(createDeps(run), command);
+    await program.parseAsync();
+  } catch (thrown) {
+    const error = deniedByFiles(thrown) ?? thrown;
+    if (isUsageError(error)) process.exitCode = error.exitCode === 0 ? exits.done : exits.usage;
+    else if (error instanceof Unreachable) {
+      io.err(`gateway_unreachable: ${error.message}`);
+      process.exitCode = exits.unreachable;
+    } else if (error instanceof Denied) {
+      io.err(`${error.code}: ${error.message}`);
+      process.exitCode = exits.denied;
+    } else throw error;
+  }
 }
 
 /** The first word that is neither an option of every command nor the value of one. */
@@ -68,7 +80,8 @@ function commandOf([first = "", ...rest]: readonly string[]): string {
   return first === "--json" || first.startsWith("--home=") || first.startsWith("--config=") ? commandOf(rest) : first;
 }
 
-function createDeps(): CliDeps {
+function createDeps(run: Run): CliDeps {
+  const { io, command, umask } = run;
   const clock = createClock();
   const deps: CliDeps = {
     io,
@@ -89,26 +102,28 @@ function createDeps(): CliDeps {
       awaitBrowser: async (port, state) =>
         (await import("../adapters/transport/http/await-browser.ts")).awaitBrowser(port, state),
       afterChange: (change) =>
-        place !== null && isElsewhere(place) ? sendChange(change, clock) : untilSeen(change.home, clock.bootMs),
-      afterWrongPassphrase: (failure) => tellWrongPassphrase(placed().operator, failure, io),
+        run.place !== null && isElsewhere(run.place)
+          ? sendChange(run.place, change, clock)
+          : untilSeen(run, change.home, clock.bootMs),
+      afterWrongPassphrase: (failure) => tellWrongPassphrase(placed(run).operator, failure, io),
     },
-    requireHome,
+    requireHome: (what) => requireHome(run, what),
     async homeKeeper() {
-      requireHome(command);
+      requireHome(run, command);
       return (await import("./home-keeper.ts")).homeKeeper;
     },
     async openMinted() {
-      requireHome("credential");
+      requireHome(run, "credential");
       return (await import("./minted.ts")).openMinted;
     },
     async findPlace(asked) {
-      place = await withCopy(await findPlace(asked, requireServerOf));
-      return place;
+      run.place = await withCopy(run, await findPlace(asked, requireServerOf));
+      return run.place;
     },
     examine: (home) => async () => {
       const { examineGateway } = await import("../surfaces/cli/examine-home.ts");
       const { examineMachine } = await import("../adapters/platform/examine.ts");
-      const found = placed();
+      const found = placed(run);
       const readable = isElsewhere(found) ? await copyFor(found) : home;
       const rows = await examineGateway(found.operator, readable, clock, systemRandom, stateFolder());
       return [...(await examineMachine(home)), ...rows];
@@ -123,7 +138,7 @@ function createDeps(): CliDeps {
     serverCheck: async (home, serviceKey, how) =>
       (await import("./server-check.ts")).serverCheckOf(home, serviceKey, {
         ...how,
-        ...(place?.owner == null ? {} : { uid: place.owner }),
+        ...(run.place?.owner == null ? {} : { uid: run.place.owner }),
       }),
     async operatorKeys(home) {
       const { openHome } = await import("../vault/files/home.ts");
@@ -154,7 +169,7 @@ function createDeps(): CliDeps {
       });
       const refresh = async (): Promise<void> => {
         // The home of such a place is the operator's copy already.
-        if (place !== null && isElsewhere(place)) await refreshCopy(place, place.home);
+        if (run.place !== null && isElsewhere(run.place)) await refreshCopy(run.place, run.place.home);
       };
       return runConsole(options, deps, { stopped, refresh });
     },
@@ -192,7 +207,7 @@ function createDeps(): CliDeps {
 }
 
 /** A running gateway looks at its files by itself: what a command changed is in force when it returns. */
-async function untilSeen(home: string, bootMs: () => number): Promise<void> {
+async function untilSeen(run: Run, home: string, bootMs: () => number): Promise<void> {
   const { fingerprintHome } = await import("../vault/files/fingerprint.ts");
   const { readStatus } = await import("../surfaces/client/read-status.ts");
   const written = fingerprintHome(home);
@@ -201,26 +216,26 @@ async function untilSeen(home: string, bootMs: () => number): Promise<void> {
     bootMs() < stopAt;
     await systemSleep.sleep(defaults.changeLookMs)
   ) {
-    const status = await readStatus(placed().operator).catch((error: unknown) => {
+    const status = await readStatus(placed(run).operator).catch((error: unknown) => {
       if (error instanceof Unreachable) return null;
       throw error;
     });
     if (status === null || status.stopped !== null) return;
     if (status.files !== written) continue;
     if (status.files_refused !== null)
-      io.err(`warning: the running gateway did not take the change: ${status.files_refused}`);
+      run.io.err(`warning: the running gateway did not take the change: ${status.files_refused}`);
     return;
   }
-  io.err("warning: the running gateway has not read the change yet; gw status shows which policy is in force.");
+  run.io.err("warning: the running gateway has not read the change yet; gw status shows which policy is in force.");
 }
 
-function placed(): Place {
+function placed({ place }: Run): Place {
   if (place === null) throw new Fault("nobody looked where the gateway answers");
   return place;
 }
 
 /** The home of a gateway for all users is closed to everybody else: an operator works in a copy of their own. */
-async function withCopy(found: Place): Promise<Place> {
+async function withCopy({ command }: Run, found: Place): Promise<Place> {
   if (!isElsewhere(found) || CALLERS.has(command) || HOMELESS.has(command)) return found;
   // An operator accepts a restoration in their own copy: what they remember is theirs.
   const accepts = command === "restore" && process.argv.includes("--accept");
@@ -229,14 +244,13 @@ async function withCopy(found: Place): Promise<Place> {
 }
 
 /** What is neither signed nor sealed is not taken from an operator's copy: in there it would change nothing. */
-function requireHome(what: string): void {
+function requireHome({ place }: Run, what: string): void {
   if (place !== null && isElsewhere(place)) throw notHere(place, what);
 }
 
-async function sendChange(change: VaultChanged, clock: Clock): Promise<void> {
+async function sendChange(place: Place, change: VaultChanged, clock: Clock): Promise<void> {
   const { dropMirrored, mirroredChange } = await import("../surfaces/client/mirror.ts");
   const { connectOperator } = await import("../surfaces/client/operator.ts");
-  if (place === null) return;
   try {
     const client = await connectOperator(place.operator, change.operator, clock);
     try {
