@@ -159,7 +159,15 @@ async function serve(made: Server): Promise<Cluster> {
     return client;
   }
 
+  /** Its sessions stay for the next statement: to begin one is a process of the server. */
+  function openOwner(): pg.Pool {
+    const pool = new pg.Pool({ host: folder, port, user: "owner", database: "postgres", allowExitOnIdle: true });
+    return pool.on("error", () => undefined);
+  }
+  let owner = openOwner();
+
   async function sql<Row extends object>(text: string, values: readonly unknown[] = [], user = "owner") {
+    if (user === "owner") return (await owner.query<Row>(text, [...values])).rows;
     const client = await open(user);
     try {
       return (await client.query<Row>(text, [...values])).rows;
@@ -182,6 +190,10 @@ async function serve(made: Server): Promise<Cluster> {
     });
   }
   const end = async (signal: NodeJS.Signals): Promise<void> => {
+    // A session may outlive its server for a moment, and would answer for the next one.
+    const old = owner;
+    owner = openOwner();
+    void old.end();
     server?.kill(signal);
     await exited;
   };
