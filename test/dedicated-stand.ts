@@ -5,7 +5,20 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { playCommand } from "../scripts/suite/players.ts";
 import { sharesProcess } from "./support/commands.ts";
-import { type Exited, GW, keep, type Members, makeFolder, type Started, start, until, within } from "./support/home.ts";
+import {
+  type Exited,
+  GW,
+  gatewayCommand,
+  gatewayEnvironment,
+  keep,
+  type Members,
+  makeFolder,
+  type Started,
+  start,
+  until,
+  within,
+} from "./support/home.ts";
+import { smallAgent } from "./support/small-agent.ts";
 
 /**
  * A gateway for all users of a machine, as a package sets it up: a user for the gateway, one for gw-ident, operators and
@@ -167,11 +180,28 @@ export class Machine {
     return done;
   }
 
+  /** The gateway alone, as the unit's `gw up` starts it: half the processes of that. */
   async startGateway(extra: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Promise<Started> {
+    const command = [...gatewayCommand(this.home), "--config", this.config, ...extra];
+    const running = this.start(people.gw, command, { rights: NOTHING, env: { ...gatewayEnvironment, ...env } });
+    await ready(running, "ready ");
+    return running;
+  }
+
+  /** By the command of its unit. */
+  async up(extra: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Promise<Started> {
     const command = [GW, "up", "--locked", ...extra, "--config", this.config];
     const running = this.start(people.gw, command, { rights: NOTHING, env });
     await ready(running, "Approve with");
     return running;
+  }
+
+  /** What an agent of a user is answered to one call, for which it waits so long, in a run of its own or the one that is named. */
+  async act(who: Person, input: Members, seconds = 120, run = ""): Promise<Members> {
+    const agent = smallAgent(this.agentSocket, "demo.thing.get", input, seconds, { run });
+    const { out, err } = await this.start(who, agent).exited;
+    assert.notEqual(out, "", err);
+    return JSON.parse(out) as Members;
   }
 
   async startIdent(who: Person = people.ident, prefix: readonly string[] = []): Promise<Started> {

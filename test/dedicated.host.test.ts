@@ -6,18 +6,7 @@ import { after, before, describe, test } from "node:test";
 import { as, cannotStand, Machine, type Person, people } from "./dedicated-stand.ts";
 import { noBrowser, openBrowser, openSight } from "./support/browser.ts";
 import { clean, freePort, go, linksOf, press, says } from "./support/console.ts";
-import {
-  codeOf,
-  demoPack,
-  type Exited,
-  GW,
-  type Members,
-  openPlane,
-  SECRET,
-  type Started,
-  start,
-  until,
-} from "./support/home.ts";
+import { codeOf, demoPack, GW, type Members, openPlane, SECRET, type Started, start, until } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 import { idOf } from "./support/reply.ts";
 
@@ -35,7 +24,7 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
     provider = await startProvider();
     await machine.must(gw, ["init", "--operator", "ada"]);
     ident = await machine.startIdent();
-    gateway = await machine.startGateway();
+    gateway = await machine.up();
   });
 
   after(async () => {
@@ -46,17 +35,28 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
   });
 
   /** Calls as `who`, has the card approved by the operator, and gives the card and what the agent saw. */
-  async function callApproved(who: Person, id: string): Promise<{ readonly card: Members; readonly done: Exited }> {
-    const calling = machine.gw(who, ["call", "demo.thing.get", `id=${id}`, "--wait", "120", "--json"]);
-    const [approval] = await waiting();
+  async function callApproved(who: Person, id: string): Promise<{ readonly card: Members; readonly outcome: unknown }> {
+    const calling = machine.act(who, { id });
+    const early = calling.then((answer) => assert.fail(`nobody was asked: ${JSON.stringify(answer)}`));
+    const [approval] = await Promise.race([waiting(), early]);
+    early.catch(() => undefined);
     await machine.must(ada, ["approve", idOf(approval, "approval_id")]);
-    return { card: approval?.["card"] as Members, done: await calling };
+    return { card: approval?.["card"] as Members, outcome: (await calling)["outcome"] };
   }
 
   async function waiting(): Promise<readonly Members[]> {
     const pending = async (): Promise<unknown> => (await operators.ask("GET", "/v1/status")).body["approvals_pending"];
     await until("a card waits", async () => Number(await pending()) > 0, 120_000);
     return JSON.parse((await machine.must(ada, ["approvals", "--json"])).out) as readonly Members[];
+  }
+
+  /** Whoever calls is known again. */
+  async function identified(): Promise<void> {
+    const told = await until("gw-ident is asked again", async () => {
+      const { code } = await machine.act(alfa, { id: "1" }, 0, "run_of_nobody");
+      return code !== "ident_unavailable" && code;
+    });
+    assert.equal(told, "not_found", "it is known, and has no such run");
   }
 
   const uidOf = (card: Members): unknown => ((card["caller"] as Members)["process"] as Members)["uid"];
@@ -81,8 +81,12 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
   test("an agent of another user calls, the operator sees its user and approves, and the provider is asked", async () => {
     // As of an account that was deleted while its processes run: a number, which no file names.
     assert.ok(!readFileSync("/etc/passwd", "utf8").includes(`:${alfa.uid}:`));
-    const { card, done } = await callApproved(alfa, "one");
+    const calling = machine.gw(alfa, ["call", "demo.thing.get", "id=one", "--wait", "120", "--json"]);
+    const [approval = {}] = await waiting();
+    await machine.must(ada, ["approve", idOf(approval, "approval_id")]);
+    const done = await calling;
     assert.equal(done.code, 0, done.err);
+    const card = approval["card"] as Members;
     assert.deepEqual([card["mode"], uidOf(card)], ["dedicated", alfa.uid]);
     assert.equal(provider.received.length, 1);
     const activity = await machine.must(ada, ["activity", "--json"]);
@@ -92,15 +96,14 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
   });
 
   test("another agent user has cards of its own and sees nothing of the first one's runs", async () => {
-    const calling = machine.gw(alfa, ["call", "demo.thing.get", "id=two", "--wait", "120"]);
+    const calling = machine.act(alfa, { id: "two" });
     const [approval] = await waiting();
-    const run = idOf(approval, "run_id");
-    const joined = await machine.gw(bravo, ["call", "demo.thing.get", "id=x", "--run", run, "--wait", "0"]);
-    assert.equal(codeOf(joined), "not_found");
+    const joined = await machine.act(bravo, { id: "x" }, 0, idOf(approval, "run_id"));
+    assert.equal(joined["code"], "not_found");
     await machine.must(ada, ["approve", idOf(approval, "approval_id")]);
-    assert.equal((await calling).code, 0);
-    const { card, done } = await callApproved(bravo, "three");
-    assert.deepEqual([done.code, uidOf(card)], [0, bravo.uid]);
+    assert.equal((await calling)["outcome"], "success");
+    const { card, outcome } = await callApproved(bravo, "three");
+    assert.deepEqual([outcome, uidOf(card)], ["success", bravo.uid]);
   });
 
   test("an operator's console shows another user's card and decides it, and lets no other user of the machine in", {
@@ -130,7 +133,7 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
       }
       const sight = await openSight(browser, link);
       await says(sight, /connected/);
-      const calling = machine.gw(alfa, ["call", "demo.thing.get", "id=seen", "--wait", "120", "--json"]);
+      const calling = machine.act(alfa, { id: "seen" });
       const [approval = {}] = await waiting();
       await go(sight, `#/waiting/${idOf(approval, "approval_id")}`);
       await sight.page.getByText("Evidence: who is calling").click();
@@ -139,8 +142,7 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
       await clean(sight, "dedicated-waiting");
       await press(sight, /^Approve(?! and)/);
       await says(sight, /is approved/);
-      const done = await calling;
-      assert.equal(done.code, 0, done.err);
+      assert.equal((await calling)["outcome"], "success");
       await go(sight, "#/activity");
       await sight.page.locator("li.entry a").first().waitFor();
       // The link was used: nobody enters with it again, from whichever user.
@@ -164,14 +166,13 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
     await machine.must(ada, [...words, ...terms]);
     const asked = async (who: Person, id: string): Promise<void> => {
       const sent = provider.received.length;
-      const calling = machine.gw(who, ["call", "demo.thing.get", `id=${id}`, "--wait", "120"]);
+      const calling = machine.act(who, { id });
       const [approval = {}] = await waiting();
       assert.equal(uidOf(approval["card"] as Members), who.uid);
       await machine.must(ada, ["deny", idOf(approval, "approval_id")]);
-      assert.deepEqual([codeOf(await calling), provider.received.length], ["approval_denied", sent]);
+      assert.deepEqual([(await calling)["code"], provider.received.length], ["approval_denied", sent]);
     };
-    const granted = await machine.gw(alfa, ["call", "demo.thing.get", "id=night", "--wait", "120", "--json"]);
-    assert.equal(granted.code, 0, granted.err);
+    assert.equal((await machine.act(alfa, { id: "night" }))["outcome"], "success");
     await asked(alfa, "day");
     // The same program, the same words, another user; one of the agents' group; the operator who signed it.
     for (const who of [bravo, { ...stranger, groups: alfa.groups }, { ...ada, groups: alfa.groups }])
@@ -284,35 +285,24 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
     chmodSync(folder, 0o777);
     rmSync(machine.identSocket, { force: true });
     const impostor = await machine.startIdent({ ...stranger, gid: gw.gid });
-    const fooled = await machine.gw(alfa, ["call", "demo.thing.get", "id=4", "--wait", "0"]);
-    assert.equal(codeOf(fooled), "ident_unavailable");
+    assert.equal((await machine.act(alfa, { id: "4" }, 0))["code"], "ident_unavailable");
     await impostor.end();
     rmSync(machine.identSocket, { force: true });
     chmodSync(folder, 0o755);
     ident = await machine.startIdent();
-    assert.equal((await callApproved(alfa, "five")).done.code, 0);
+    await identified();
+    assert.equal((await callApproved(alfa, "five")).outcome, "success");
   });
 
   test("a gw-ident that hangs holds up nobody for long, and nothing is lost", async () => {
     ident.child.kill("SIGSTOP");
     try {
-      assert.equal(
-        codeOf(await machine.gw(alfa, ["call", "demo.thing.get", "id=6", "--wait", "0"])),
-        "ident_unavailable",
-      );
+      assert.equal((await machine.act(alfa, { id: "6" }, 0))["code"], "ident_unavailable");
       assert.equal((await machine.gw(ada, ["status"])).code, 0);
     } finally {
       ident.child.kill("SIGCONT");
     }
-    const back = await until(
-      "it is asked again",
-      async () => {
-        const done = await machine.gw(alfa, ["call", "demo.thing.nothing", "--wait", "0"]);
-        return codeOf(done) !== "ident_unavailable" && codeOf(done);
-      },
-      120_000,
-    );
-    assert.notEqual(back, "ident_unavailable");
+    await identified();
   });
 
   test("a client says nothing to a process of another user at the gateway's socket", async () => {
@@ -355,7 +345,7 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
     await machine.must(gw, ["unlock", "--write-key-file", file]);
     assert.equal(statSync(file).mode & 0o777, 0o600);
     await gateway.end("SIGTERM");
-    gateway = await machine.startGateway(["--key-file", file]);
+    gateway = await machine.up(["--key-file", file]);
     const unsigned = await machine.status(ada);
     assert.deepEqual([unsigned["locked"], (unsigned["key_file"] as Members)["signed"]], [true, false]);
     assert.match((await machine.gw(ada, ["status"])).out, /LOWERED .*nobody signed/);
@@ -396,7 +386,7 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
     chownSync(file, 0, gw.gid);
     chmodSync(file, 0o440);
     await gateway.end("SIGTERM");
-    gateway = await machine.startGateway([], { CREDENTIALS_DIRECTORY: folder });
+    gateway = await machine.up([], { CREDENTIALS_DIRECTORY: folder });
     const status = await machine.status(ada);
     assert.deepEqual(
       [status["locked"], status["key_file"]],
@@ -414,7 +404,7 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
 
   /** An operator's user without the operators' group calls before any operator has logged in since the start. */
   async function asksAsGuardRail(who: Person): Promise<void> {
-    const calling = machine.gw(who, ["call", "demo.thing.get", "id=early", "--wait", "120"]);
+    const calling = machine.act(who, { id: "early" });
     await until(
       "its card waits, and nobody has logged in yet",
       async () => /^gw_cards_waiting 1$/m.test((await machine.gw(ada, ["metrics"])).out),
@@ -423,7 +413,7 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
     const [approval = {}] = await waiting();
     assert.equal((approval["card"] as Members)["mode"], "guard-rail");
     await machine.must(ada, ["approve", idOf(approval, "approval_id")]);
-    assert.equal((await calling).code, 0);
+    assert.equal((await calling)["outcome"], "success");
   }
 
   async function pidOfIdent(): Promise<number> {

@@ -234,6 +234,16 @@ function replyOf(response: IncomingMessage, text: string): Reply {
   };
 }
 
+/** The gateway's own process, with modules that it loads first. */
+export function gatewayCommand(folder: string, modules: readonly string[] = []): readonly string[] {
+  const flags = ["--disable-sigusr1", "--clear-free-memory", "--max-semi-space-size=16"];
+  const first = modules.flatMap((module) => ["--import", module]);
+  const quiet = "--disable-warning=ExperimentalWarning";
+  return [process.execPath, ...flags, quiet, ...first, programOf(GW, "gateway"), folder];
+}
+
+export const gatewayEnvironment: NodeJS.ProcessEnv = { ...compiled, MALLOC_ARENA_MAX: "2" };
+
 export class Home {
   readonly folder: string;
   readonly passphraseFile: string;
@@ -344,12 +354,13 @@ export class Home {
 
   /**
    * Starts the gateway and unlocks it, as a machine does whose service it is: half the work of `gw up`, which is that of a person at a
-   * terminal and is what runs where it is given more than an operator, or in a campaign that is played whole.
+   * terminal and is what runs where it is given more than an operator or that it stays locked, or in a campaign that is played whole.
    */
   async up(extra: readonly string[] = [], prefix: readonly string[] = []): Promise<Gateway> {
     const who = extra[0] === "--operator" && extra.length === 2 ? extra : [];
-    if (whole || extra.length > who.length || prefix.length > 0) return this.upByHand(extra, prefix);
-    return this.#serve([], who);
+    const locked = extra[0] === "--locked" && extra.length === 1;
+    if (whole || (extra.length > who.length && !locked) || prefix.length > 0) return this.upByHand(extra, prefix);
+    return this.#serve([], who, locked);
   }
 
   /** The same, with modules that the gateway's process loads first. */
@@ -357,18 +368,15 @@ export class Home {
     return this.#serve(modules, []);
   }
 
-  async #serve(modules: readonly string[], who: readonly string[]): Promise<Gateway> {
-    const flags = ["--disable-sigusr1", "--clear-free-memory", "--max-semi-space-size=16"];
-    const first = modules.flatMap((module) => ["--import", module]);
-    const quiet = "--disable-warning=ExperimentalWarning";
-    const command = [process.execPath, ...flags, quiet, ...first, programOf(GW, "gateway"), this.folder];
-    const env = { ...this.environment(), ...compiled, MALLOC_ARENA_MAX: "2" };
+  async #serve(modules: readonly string[], who: readonly string[], locked = false): Promise<Gateway> {
+    const command = gatewayCommand(this.folder, modules);
+    const env = { ...this.environment(), ...gatewayEnvironment };
     const running = start(command, { env, as: this.owner });
     await this.#isUp(running, /^ready /m);
     const { pid, trouble } = await this.status();
     const gateway = { ...running, pid: Number(pid) };
     // What is in other trouble `gw up` does not unlock either.
-    if (trouble !== null && !/rolled_back|forked/.test(JSON.stringify(trouble))) return gateway;
+    if (locked || (trouble !== null && !/rolled_back|forked/.test(JSON.stringify(trouble)))) return gateway;
     const unlocked = await this.operator(["unlock", "--first", ...who]);
     if (unlocked.code === 0) return gateway;
     await running.end("SIGTERM");
