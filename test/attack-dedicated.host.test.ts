@@ -20,6 +20,18 @@ const WITHOUT_PERF = `my @f = ([0x20,0,0,0],[0x15,0,1,${CALLS.perf}],[0x06,0,0,0
   my $code = join '', map { pack('SCCL', @$_) } @f; my $program = pack('S x6 P', scalar(@f), $code);
   syscall(${CALLS.prctl}, 38, 1, 0, 0, 0) == 0 or die $!; syscall(${CALLS.seccomp}, 1, 0, $program) == 0 or die $!; exec @ARGV or die $!;`;
 
+/** Connects again whenever it is let go, slowly enough for a small machine, and says how many were taken in. */
+const CROWD = `
+const { connect } = require("node:net");
+let taken = 0;
+const open = () => {
+  const socket = connect(process.argv[1]);
+  socket.on("connect", () => { if (++taken % 50 === 0) console.log("taken " + taken); });
+  socket.on("error", () => undefined);
+  socket.on("close", () => setTimeout(open, 200));
+};
+for (let index = 0; index < 400; index++) open();`;
+
 describe("users of one machine against each other", cannotStand === undefined ? {} : { skip: cannotStand }, () => {
   const machine = new Machine();
   const started: Started[] = [];
@@ -90,6 +102,27 @@ describe("users of one machine against each other", cannotStand === undefined ? 
     assert.equal(done.out, "202\n".repeat(3), done.out + done.err);
   });
 
+  test("while two users crowd the agent socket an operator sees the status, locks and unlocks", async () => {
+    const crowds: Started[] = [];
+    try {
+      for (const who of [alfa, bravo]) {
+        const crowd = machine.start(who, [process.execPath, "-e", CROWD, machine.agentSocket]);
+        crowds.push(crowd);
+        const crowded = (): boolean => crowd.out().includes("taken 300");
+        await until(`${who.name} has more connections than one user may`, crowded, 120_000);
+      }
+      const status = await machine.status(ada);
+      assert.deepEqual([status["locked"], status["stopped"]], [false, null]);
+      await machine.must(ada, ["lock"]);
+      assert.equal((await machine.status(ada))["locked"], true);
+      await machine.must(ada, ["unlock"]);
+      assert.equal((await machine.status(ada))["locked"], false);
+    } finally {
+      for (const crowd of crowds) await crowd.end();
+    }
+    assert.match(await answer(caller(alfa)), /200 OK/, "agents are answered again");
+  });
+
   test("while gw-ident hangs, everybody who needs no answer of it is served", async () => {
     const waits = await until(
       "many are served while one waits",
@@ -118,8 +151,7 @@ describe("users of one machine against each other", cannotStand === undefined ? 
     assert.match(await answer(held), /200 OK/);
     await ident.end("SIGKILL");
     for (let look = 0; look < 5; look++) {
-      const refused = await machine.gw(bravo, ["call", "demo.thing.get", "--wait", "0"]);
-      assert.equal(codeOf(refused), "ident_unavailable", refused.err);
+      assert.equal((await machine.act(bravo, { id: "1" }, 0))["code"], "ident_unavailable");
     }
     assert.equal(gateway.child.exitCode, null, gateway.err());
     ident = await machine.startIdent(people.ident, ["/usr/bin/perl", "-e", WITHOUT_PERF]);
