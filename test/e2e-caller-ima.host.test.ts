@@ -6,7 +6,6 @@ import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import koffi from "koffi";
 import {
-  type AgentProcess,
   codeOf,
   demoPack,
   type Gateway,
@@ -15,9 +14,10 @@ import {
   type Identity,
   type Members,
   makeFolder,
-  startAgent,
+  start,
 } from "./support/home.ts";
-import { idIn } from "./support/reply.ts";
+import { idOf } from "./support/reply.ts";
+import { smallAgent } from "./support/small-agent.ts";
 
 const owner: Identity = { uid: 64_123, gid: 64_123 };
 
@@ -35,17 +35,16 @@ describe(
   cannot === undefined ? {} : { skip: cannot },
   () => {
     const folder = makeFolder();
-    const image = join(folder, "signed-node");
+    const image = join(folder, "signed-perl");
     const ours = generateKeyPairSync("ec", { namedCurve: "P-256" });
     const theirs = generateKeyPairSync("rsa", { modulusLength: 2_048 });
-    const agents: AgentProcess[] = [];
     let home: Home;
     let gateway: Gateway;
     let kept = true;
 
     before(async () => {
       chmodSync(folder, 0o755);
-      copyFileSync(process.execPath, image);
+      copyFileSync("/usr/bin/perl", image);
       chmodSync(image, 0o755);
       kept = signImage(image, ours.privateKey);
       if (!kept) return;
@@ -58,22 +57,15 @@ describe(
     });
 
     after(async () => {
-      for (const agent of agents) agent.close();
       await gateway?.end();
     });
 
     async function lineOnCard(): Promise<string> {
-      const agent = await startAgent(home, image);
-      agents.push(agent);
-      const asked = await agent.ask("POST", "/v1/runs", {
-        purpose: `see ${agents.length}`,
-        actions: ["demo.thing.get"],
-      });
-      const id = idIn(asked, "approval_id");
-      const approval = (await home.approvals()).find(({ approval_id }) => approval_id === id);
-      assert.ok(approval !== undefined, asked.text);
-      await home.approve(id);
-      agent.close();
+      const command = smallAgent(home.agentSocket, "demo.thing.get", { id: "1" }, 30, { perl: image });
+      const agent = start(command, { as: owner, env: {} });
+      const [approval = {}] = await home.approvals();
+      await home.approve(idOf(approval, "approval_id"));
+      await agent.end();
       return String((approval["card"] as Members)["authority"]);
     }
 
