@@ -3,23 +3,10 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { addAuthenticator, noBrowser, openBrowser, openSight } from "./support/browser.ts";
-import { clean, enrol, freePort, go, ownComplaints, press, prove, says, startConsole } from "./support/console.ts";
-import {
-  type AgentProcess,
-  codeOf,
-  demoPack,
-  type Gateway,
-  Home,
-  type Members,
-  makeFolder,
-  openPlane,
-  startAgent,
-  until,
-} from "./support/home.ts";
+import { codeOf, demoPack, type Gateway, Home, type Members, makeFolder, openPlane, until } from "./support/home.ts";
 import { type Cluster, makeCluster, needPostgres } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
-import { idIn, idOf } from "./support/reply.ts";
+import { idIn } from "./support/reply.ts";
 
 const { programs, skip } = needPostgres(import.meta.filename);
 const real = (name: string, run: () => Promise<void>) => test(name, { skip, timeout: 200_000 }, run);
@@ -388,130 +375,6 @@ real("gw status --hub names every gateway of the vault by its own signed word, a
   await cluster.sql(
     "update gw_hub.gateways g set enrolment = k.enrolment, enrolment_signature = k.enrolment_signature from public.keep k where g.name = k.name and g.name = 'web2'",
   );
-});
-
-test("gw console --hub decides, revokes and settles on both hosts, and reads both logs, from a machine with none", {
-  skip: noBrowser ?? skip,
-  timeout: 200_000,
-}, async () => {
-  const port = await freePort();
-  const browser = await openBrowser();
-  let served = startConsole(web1, port);
-  const agents = await Promise.all([startAgent(web1), startAgent(web2)]);
-  const [one, two] = agents;
-  try {
-    // A passkey belongs to the place where it was enrolled, on whichever host that was.
-    const sight = await openSight(browser, await served.nextLink());
-    await addAuthenticator(sight);
-    await enrol(sight, web1, "laptop");
-    await same();
-    // Left first: a page whose console has gone says so, and that is no fault of this one.
-    await sight.page.goto("about:blank");
-    await served.program.end();
-    /** An operator's keys and signed files, and no gateway. */
-    const desk = new Home(makeFolder()).carryFrom(web1);
-    served = startConsole(desk, port, ["--hub", cluster.url("ada")]);
-    await sight.page.goto(await served.nextLink());
-    await says(sight, /Nothing waits for you/);
-    const ask = async (agent: AgentProcess, actions: readonly string[]): Promise<Members> =>
-      (await agent.ask("POST", "/v1/runs", { purpose: "from far away", actions, budget: {} })).body;
-    const asked = await ask(one, ["demo.thing.get", "demo.thing.make"]);
-    const refused = await ask(two, ["demo.thing.get"]);
-    const card = (gateway: string) => sight.page.locator(".queue a").filter({ hasText: gateway });
-    await card("web1").click();
-    await says(sight, /on web1/);
-    await sight.page.getByText("Narrow what you approve").click();
-    await sight.page.getByLabel("demo.thing.make", { exact: true }).uncheck();
-    await card("web2").waitFor();
-    await clean(sight, "hub-waiting");
-    await press(sight, /Approve with passkey/);
-    await says(sight, new RegExp(`${idOf(asked, "approval_id")} is approved`));
-    const [approved] = (await web1.events("approval_approved")).slice(-1);
-    assert.equal(approved?.["approval_id"], asked["approval_id"]);
-    const told = JSON.parse((await web1.must(["activity", "show", idOf(asked, "approval_id"), "--json"])).out);
-    assert.deepEqual(
-      [told.approvals[0].decision.passkey, told.approvals[0].decision.signature],
-      ["verifies", "verifies"],
-    );
-    const [started] = (await web1.events("session_started")).slice(-1);
-    assert.deepEqual(started?.["scope"], ["demo.thing.get"]);
-    await card("web2").click();
-    await press(sight, /Deny/);
-    await sight.page.getByLabel(/Why/).fill("not from there");
-    await sight.page.getByRole("dialog").getByRole("button", { name: "Deny" }).click();
-    await says(sight, /is denied/);
-    const [denied] = (await web2.events("approval_denied")).slice(-1);
-    assert.deepEqual([denied?.["approval_id"], denied?.["reason"]], [refused["approval_id"], "not from there"]);
-
-    const path = (run: Members): string => `/v1/runs/${idOf(run, "run_id")}/calls`;
-    const get = await one.ask(
-      "POST",
-      path(asked),
-      { action: "demo.thing.get", input: { id: "far" } },
-      { prefer: "wait=20" },
-    );
-    assert.equal(get.body["outcome"], "success", get.text);
-    const acting = await ask(two, ["demo.thing.make"]);
-    await web2.approve(idOf(acting, "approval_id"));
-    provider.answer((_request, response) => void response.destroy());
-    const make = { action: "demo.thing.make", input: { name: "far" } };
-    const lost = await two.ask("POST", path(acting), make, { prefer: "wait=20" });
-    provider.answer((_request, response) => response.writeHead(200, { "content-type": "application/json" }).end("{}"));
-    assert.equal(lost.body["outcome"], "unknown", lost.text);
-    await go(sight, "#/now");
-    for (const gateway of ["web1", "web2"]) {
-      const line = sight.page.locator(".gateways li").filter({ hasText: gateway });
-      await line.getByText(/seen \d+ s ago/).waitFor();
-    }
-    const tile = (words: RegExp) =>
-      sight.page.locator("li.tile").filter({ hasText: "web2" }).filter({ hasText: words });
-    await tile(/It happened/)
-      .getByRole("button", { name: "Look now" })
-      .click();
-    await prove(sight, desk);
-    await until("its own host was asked to look", async () => {
-      return (await web2.events("operation_asked")).some(({ errand }) => errand === "reconcile");
-    });
-    await tile(/It happened/)
-      .getByRole("button", { name: "It did not" })
-      .click();
-    await sight.page.getByLabel(/Why/).fill("not in the list of noon");
-    await sight.page.getByRole("dialog").getByRole("button", { name: "Sign it" }).click();
-    await prove(sight, desk);
-    await says(sight, /Settled by your signed word/);
-    const [settled] = (await web2.events("operation_settled")).slice(-1);
-    assert.equal(settled?.["reason"], "not in the list of noon");
-    await clean(sight, "hub-now");
-    const session = sight.page.locator("li.tile").filter({ hasText: "web1" }).filter({ hasText: "from far away" });
-    await session.getByRole("button", { name: "Revoke" }).click();
-    await sight.page.getByLabel(/Why/).fill("enough");
-    await sight.page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
-    await says(sight, /has ended/);
-    const [ended] = (await web1.events("session_revoked")).slice(-1);
-    assert.equal(ended?.["reason"], "enough");
-
-    await go(sight, "#/activity");
-    const row = (gateway: string, words: string) =>
-      sight.page.locator("li.entry a").filter({ hasText: gateway }).filter({ hasText: words }).first();
-    await row("web2", "demo.thing.make").waitFor();
-    await clean(sight, "hub-activity");
-    await row("web1", "demo.thing.get").click();
-    await says(sight, /From the log of web1/);
-    await says(sight, /signature verifies/);
-    await go(sight, "#/log");
-    await sight.page.getByRole("button", { name: "Verify them" }).click();
-    await until("both are intact", async () => (await sight.page.locator(".report h3 .chip.good").count()) === 2);
-    await clean(sight, "hub-log");
-    // What a hub cannot do is not offered, and refused to whoever asks all the same.
-    assert.equal(await sight.page.getByRole("link", { name: "Packs" }).count(), 0);
-    await go(sight, "#/packs");
-    await says(sight, /This is done by commands.*gw pack list, gw pack trust/);
-    assert.deepEqual(ownComplaints(sight), []);
-  } finally {
-    for (const agent of agents) agent.close();
-    await browser.close();
-    await served.program.end();
-  }
 });
 
 real("gw activity and gw sessions --hub show what every gateway did, from the hub alone", async () => {
