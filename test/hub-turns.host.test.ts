@@ -9,8 +9,7 @@ import { connectHub } from "../src/hub/connect.ts";
 import { type SeenTurn, startTurns } from "../src/hub/turns.ts";
 import { rawPublicOf } from "../src/vault/keys.ts";
 import { type AuthorizationServer, startAuthorizationServer } from "./support/authorization-server.ts";
-import { bundleProgram } from "./support/bundle.ts";
-import { codeOf, type Gateway, Home, type Members, makeFolder, openPlane, start, until } from "./support/home.ts";
+import { codeOf, type Gateway, Home, type Members, makeFolder, openPlane, until } from "./support/home.ts";
 import { makePartition, type Partition } from "./support/partition.ts";
 import { type Cluster, makeCluster, needPostgres } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
@@ -46,11 +45,10 @@ const tokens = new Set<string>();
 before(async () => {
   if (skip !== false) return;
   const ca = join(makeFolder(), "authority.pem");
-  [cluster, api, server, program] = await Promise.all([
+  [cluster, api, server] = await Promise.all([
     makeCluster(programs, makeFolder()),
     startProvider(),
     startAuthorizationServer(ca),
-    bundleProgram(join(import.meta.dirname, "support", "hurried-gateway.ts")),
   ]);
   way = await makePartition(cluster);
   api.answer(async (request, response) => {
@@ -83,15 +81,8 @@ after(async () => {
   await cluster.stop();
 });
 
-/** It starts four times; from its sources that takes five times as long. */
-let program: string;
-const FLAGS = ["--disable-sigusr1", "--disable-warning=ExperimentalWarning"];
-
 async function bring(home: Home): Promise<void> {
-  const started = start([process.execPath, ...FLAGS, program, home.folder], { env: home.environment() });
-  await until("it serves", () => started.out().startsWith("ready "), 120_000);
-  await home.must(["unlock", "--first"]);
-  running.set(home, { ...started, pid: Number((await home.status())["pid"]) });
+  running.set(home, await home.upWith(join(import.meta.dirname, "support", "hurry.ts")));
 }
 
 /** What is waited for in vain is given up soon: only while nothing else is waited for. */
