@@ -249,7 +249,7 @@ export const attacks: readonly Mutant[] = [
     file: "src/gateway/attempt/send.ts",
     text: "      await core.ports.hub.beforeSend(receipt, attemptId);\n",
     becomes: "",
-    tests: ["test/hub-gate.host.test.ts"],
+    tests: ["test/hub-queue.host.test.ts"],
     title: "a side effect whose intent cannot be put on the hub does not leave",
   },
   {
@@ -257,7 +257,7 @@ export const attacks: readonly Mutant[] = [
     file: "src/programs/daemon/hub/gate.ts",
     text: "      while (holdsAnswers() && (await reach(frame)) !== true) {",
     becomes: "      while (!holdsAnswers() && (await reach(frame)) !== true) {",
-    tests: ["test/hub-gate.host.test.ts"],
+    tests: ["test/hub-queue.host.test.ts"],
     title: "the answer of an effect that is under way waits for the hub to come back, and is not lost",
   },
   {
@@ -265,7 +265,7 @@ export const attacks: readonly Mutant[] = [
     file: "src/programs/daemon/hub/gate.ts",
     text: "< (rules()?.graceS ?? 0) * 1_000",
     becomes: "< Infinity",
-    tests: ["test/hub-gate.host.test.ts"],
+    tests: ["test/hub-queue.host.test.ts"],
     title: "while the hub is away effects and new sessions are refused, and reads go on for the time that is signed",
   },
   {
