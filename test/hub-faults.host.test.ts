@@ -12,7 +12,8 @@ const real = (name: string, run: () => Promise<void>) => test(name, { skip, time
 
 let stand: FleetStand;
 before(async () => {
-  if (skip === false) stand = await makeFleet(programs);
+  // Gateways that go by dates of their own from the start need none more when their clocks are set.
+  if (skip === false) stand = await makeFleet(programs, [], true);
 });
 after(async () => {
   if (skip === false) await stand.close();

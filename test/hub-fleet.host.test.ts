@@ -58,6 +58,10 @@ const hub = () => ["--hub", cluster.url("ada")];
 before(async () => {
   if (skip !== false) return;
   [cluster, provider] = await Promise.all([makeCluster(programs ?? "", makeFolder(), SERVER), startProvider()]);
+  const folder = makeFolder();
+  chmodSync(folder, 0o755);
+  program = join(folder, "agent");
+  execFileSync("cc", ["-O1", "-o", program, join(import.meta.dirname, "fixtures", "grant-agent.c")]);
   for (const [index, name] of NAMES.entries()) {
     const home = new Home(makeFolder(), user(64_141 + index));
     homes.set(name, home);
@@ -65,7 +69,7 @@ before(async () => {
       await home.init();
       await home.addCredential("demo-token", provider.origin);
       await home.trustPack("demo", demoPack(provider.origin, DEMO_PURCHASE));
-      early = new Home(makeFolder(), user(64_151)).carryFrom(home);
+      early = new Home(makeFolder(), user(64_150)).carryFrom(home);
       assert.equal((await home.run(["hub", "init", cluster.url("owner")])).code, 0);
       await cluster.sql(
         `create role ada login in role gw_operator; ${NAMES.map((one) => `create role ${one} login in role gw_gateway;`).join(" ")}`,
@@ -170,8 +174,11 @@ real(
   },
 );
 
-/** Whether an agent of its own program got through before its time was over: it reads, or it buys. */
-async function acts(program: string, name: Name, seconds: number, buys = false): Promise<boolean> {
+/** An agent that grants can name. */
+let program: string;
+
+/** Whether it got through before its time was over: it reads, or it buys. */
+async function acts(name: Name, seconds: number, buys = false): Promise<boolean> {
   const home = homeOf(name);
   const words = buys ? ["demo.thing.buy", '{"name":"stamp"}'] : ["demo.thing.get", '{"id":"1"}'];
   const command = [program, home.agentSocket, ...words, String(seconds)];
@@ -180,18 +187,9 @@ async function acts(program: string, name: Name, seconds: number, buys = false):
   return (JSON.parse(out) as Members)["outcome"] === "success";
 }
 
-function compileAgent(): string {
-  const folder = makeFolder();
-  chmodSync(folder, 0o755);
-  const program = join(folder, "agent");
-  execFileSync("cc", ["-O1", "-o", program, join(import.meta.dirname, "fixtures", "grant-agent.c")]);
-  return program;
-}
-
 real("a grant that is signed on one host lets its caller pass on all three, and ends on all three", async () => {
-  const program = compileAgent();
   /** Without a person: nobody comes. */
-  const passes = (name: Name): Promise<boolean> => acts(program, name, 1);
+  const passes = (name: Name): Promise<boolean> => acts(name, 1);
   const ends = new Date(Date.now() + 5 * 86_400_000).toISOString().slice(0, 10);
   const words = ["--caller", `image:${program}`, "--actions", "demo.thing.get", "--until", ends];
   await homeOf("web1").must(["grant", "add", "fleet", ...words]);
@@ -204,7 +202,6 @@ test("a card is approved with a grant from a machine without a gateway, and the 
   skip: skip === false ? (noTmux ?? false) : skip,
   timeout: 400_000,
 }, async () => {
-  const program = compileAgent();
   const cards = async (): Promise<readonly string[]> =>
     (JSON.parse((await desk.must(["approvals", ...hub(), "--json"])).out) as readonly Members[]).map((one) =>
       idOf(one, "approval_id"),
@@ -212,7 +209,7 @@ test("a card is approved with a grant from a machine without a gateway, and the 
   /** An agent whose session is approved, and the card of what it buys. */
   const buying = async (): Promise<{ id: string; acting: Promise<boolean> }> => {
     const before = await cards();
-    const acting = acts(program, "web2", 120, true);
+    const acting = acts("web2", 120, true);
     const session = await until(
       "its session is asked about",
       async () => (await cards()).find((one) => !before.includes(one)) ?? false,
@@ -249,7 +246,7 @@ test("a card is approved with a grant from a machine without a gateway, and the 
     pane.close();
   }
   assert.equal(await acting, true, "the call that was asked about");
-  for (const name of NAMES) await until(`the next one passes on ${name}`, () => acts(program, name, 1, true));
+  for (const name of NAMES) await until(`the next one passes on ${name}`, () => acts(name, 1, true));
   await desk.must(["grant", "remove", await granted(), ...hub()]);
 
   // The same from the live screen.

@@ -86,7 +86,7 @@ async function denyAll(home: Home): Promise<void> {
     await home.operator(["deny", idOf(card, "approval_id"), "--reason", "nobody asks any more"]);
 }
 
-export async function makeFleet(programs: string, more: readonly string[] = []): Promise<FleetStand> {
+export async function makeFleet(programs: string, more: readonly string[] = [], ownClock = false): Promise<FleetStand> {
   const [cluster, provider] = await Promise.all([makeCluster(programs, makeFolder()), startProvider()]);
   const way = await makePartition(cluster);
   const url = (user: string): string => `postgres://${user}@/postgres?host=${way.folder}&port=${cluster.port}`;
@@ -111,10 +111,11 @@ export async function makeFleet(programs: string, more: readonly string[] = []):
   await cluster.sql("create role ada login in role gw_operator");
   for (const name of ["web1", ...names]) await cluster.sql(`create role ${name} login in role gw_gateway`);
   const begin = async (name: string, home: Home): Promise<Host> => {
-    const gateway = await home.up();
+    if (ownClock) writeFileSync(clockOf(home), "0");
+    const gateway = ownClock ? await home.upWith(SET_CLOCK) : await home.up();
     await home.must(["hub", "join", url(name), "--name", name, "--unlock-by-hub"]);
     const agent = openPlane(home.agentSocket);
-    return { name, home, gateway, agent, run: "", ownClock: false };
+    return { name, home, gateway, agent, run: "", ownClock };
   };
   const web1 = await begin("web1", first);
   await first.must(["hub", "limit", "things", "--counts", "side_effects", "--pack", "acme", "--a-day", "100000"]);
