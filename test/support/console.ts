@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { findBarriers, type Sight, shoot } from "./browser.ts";
 import { type Home, type Started, until } from "./home.ts";
+import { isSampled } from "./whole.ts";
 
 /** The real `gw console` of a home, and the links that it prints. */
 export interface Console {
@@ -49,9 +50,14 @@ export const says = (sight: Sight, words: RegExp) => sight.page.getByText(words)
 
 export const go = (sight: Sight, hash: string) => sight.page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
 
+/** Looking for barriers takes as long as the rest of what is done on a view. */
+const ONE_IN = 5;
+
+/** A picture of a view, where somebody wants one; and of one view in a few, in every run others, what a person would stumble over. */
 export async function clean(sight: Sight, name: string): Promise<void> {
   await shoot(sight, name);
-  assert.deepEqual(await findBarriers(sight), [], name);
+  if (isSampled("views of the console that are searched for barriers", name, ONE_IN))
+    assert.deepEqual(await findBarriers(sight), [], name);
 }
 
 /** Whatever acts or signs asks who presses it. */

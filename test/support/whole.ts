@@ -16,6 +16,17 @@ export function sampleOf<Case>(campaign: string, cases: readonly Case[], count: 
   return chosen.sort((a, b) => a.index - b.index).map(({ one }) => one);
 }
 
+const told = new Set<string>();
+
+/** The same for cases that come up by themselves, each with a name of its own: whether this one is among the one in `every` that is played. */
+export function isSampled(campaign: string, name: string, every: number): boolean {
+  if (whole) return true;
+  if (!told.has(campaign)) console.log(`${campaign}: one in ${every}, GW_TEST_SEED=${seed}`);
+  told.add(campaign);
+  const number = [...name].reduce((sum, letter) => scatter(sum ^ letter.charCodeAt(0)), seed);
+  return number % every === 0;
+}
+
 /** Numbers that lie side by side end up far apart (the finalizer of MurmurHash3). */
 function scatter(number: number): number {
   let mixed = Math.imul(number ^ (number >>> 16), 0x85eb_ca6b);
