@@ -54,7 +54,9 @@ export function standInAccount(file: string, prepare: (folder: string) => readon
   const places = shown.flatMap(({ from, at }) => [from, at]);
   const drop = ["setpriv", `--reuid=${UNPRIVILEGED}`, `--regid=${UNPRIVILEGED}`, "--clear-groups"];
   const inClone = (path: string) => (path.startsWith(`${root}/`) ? join(clone, relative(root, path)) : path);
-  const program = [inClone(process.execPath), ...process.execArgv, inClone(file)];
+  // What is loaded before the file tells where the clone stands: the file's sources come from the suite's one file only below that.
+  const first = process.execArgv.map((word) => word.replace(`=${root}/`, `=${clone}/`));
+  const program = [inClone(process.execPath), ...first, inClone(file)];
   const place = ["--mount", "--propagation=private", "sh", "-c", script, "sh", ...places];
   const env = { ...process.env, HOME: home, USER: ACCOUNT, LOGNAME: ACCOUNT };
   const done = spawnSync("unshare", [...place, ...drop, ...program], { stdio: "inherit", env });
