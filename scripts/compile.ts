@@ -5,6 +5,7 @@ import { buildPage } from "./build-page.ts";
 import { bundle, bundlePrograms } from "./bundle.ts";
 
 export interface CompileOptions {
+  /** The types of what the package exports, for whoever imports it; nobody reaches the others. */
   readonly types: boolean;
   /** Another clone than the one of this script. */
   readonly root?: string;
@@ -23,10 +24,12 @@ export async function compile(folder: string, options: CompileOptions): Promise<
     checked = process.env["GW_CHECKED_BESIDE"] !== "1",
   } = options;
   const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
-  const flags = ["--outDir", folder, "--declaration", String(types), ...(checked ? [] : ["--noCheck"])];
-  const command = [tsc, "-p", join(root, "tsconfig.build.json"), ...flags];
-  const built = spawnSync(process.execPath, command, { stdio: ["ignore", "inherit", "inherit"] });
-  if (built.status !== 0) throw new Error("the sources do not compile");
+  const flags = ["--outDir", folder, ...(checked ? [] : ["--noCheck"])];
+  for (const project of ["tsconfig.build.json", ...(types ? ["tsconfig.client.json"] : [])]) {
+    const command = [tsc, "-p", join(root, project), ...flags];
+    const built = spawnSync(process.execPath, command, { stdio: ["ignore", "inherit", "inherit"] });
+    if (built.status !== 0) throw new Error("the sources do not compile");
+  }
   change?.();
   await bundlePrograms(root, folder);
   const receiver = join(root, "src", "programs", "gw-receiver.ts");

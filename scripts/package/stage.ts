@@ -21,13 +21,14 @@ export async function stageTree(stage: Stage): Promise<void> {
   const { root, tree } = stage;
   const lib = join(tree, "usr", "lib", "gw");
   mkdirSync(lib, { recursive: true });
+  // First, since the bundler reads there that all of it are modules.
+  const { type, license } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Record<string, string>;
+  const manifest = { name: "gw", version: stage.version, type, license };
+  writeFileSync(join(lib, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   await compile(join(lib, "dist"), { types: false });
   // A drop-in that was made from the unit of an earlier version names the program here. Not the folder: dpkg replaces none by a link.
   mkdirSync(join(lib, "dist", "programs"));
   symlinkSync("../src/programs/gateway.js", join(lib, "dist", "programs", "gateway.js"));
-  const { type, license } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Record<string, string>;
-  const manifest = { name: "gw", version: stage.version, type, license };
-  writeFileSync(join(lib, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   for (const folder of ["bin", "packs"]) cpSync(join(root, folder), join(lib, folder), { recursive: true });
   for (const dependency of stage.dependencies) stageDependency(root, lib, dependency);
   mkdirSync(join(tree, "usr", "bin"), { recursive: true });

@@ -24,9 +24,10 @@ export async function compileProduct(root: string, folder: string): Promise<Prod
     if (process.env["GW_TEST_WHOLE"] !== "1")
       rememberDigests(join(dist, "src", "adapters", "platform", "linux", "image"));
   };
-  await compile(dist, { types: false, change, root, checked: false });
+  // First, since the bundler reads in package.json that all of it are modules.
   for (const part of ["bin", "packs", "package.json"])
     cpSync(join(root, part), join(folder, part), { recursive: true });
+  await compile(dist, { types: false, change, root, checked: false });
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
   return { program: join(folder, "bin", "gw") };
 }
