@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
-import type { ChildProcess } from "node:child_process";
+import { type ChildProcess, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { cpSync, readFileSync, symlinkSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { type DebianMachine, findObstacle, makeDebianMachine, ownVersion, packDebian } from "./support/debian.ts";
 import { demoPack, type Members, SECRET, until } from "./support/home.ts";
+import { builtClone, copyClone } from "./support/made.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 import { idOf } from "./support/reply.ts";
+import { whole } from "./support/whole.ts";
 
 interface Agent {
   ask(order: Members): Promise<Members>;
@@ -52,13 +54,34 @@ describe("the Debian package on a machine", obstacle === undefined ? {} : { skip
     assert.ok(bill.components.every(({ hashes }) => hashes.length === 1));
   });
 
-  test("another clone, elsewhere and under other settings of its user, gives the same bytes", () => {
+  test("what is packed has no trace of who packed it: one time, one owner, one order, modes of its own", () => {
+    const said = spawnSync("dpkg-deb", ["--contents", machine.deb], {
+      ...{ encoding: "utf8", maxBuffer: 1 << 26, env: { PATH: process.env["PATH"], TZ: "UTC" } },
+    });
+    assert.equal(said.status, 0, said.stderr);
+    const entries = said.stdout.trimEnd().split("\n");
+    const entry = /^(drwxr-xr-x|-rw-r--r--|-rwxr-xr-x|lrwxr-xr-x) root\/root +\d+ 2023-11-14 22:13 \.\/(.*)$/;
+    assert.deepEqual(
+      entries.filter((line) => !entry.test(line)),
+      [],
+    );
+    const folders = entries.filter((line) => line.startsWith("d")).map((line) => entry.exec(line)?.[2] ?? "");
+    assert.ok(folders.length > 50);
+    assert.deepEqual(folders, byBytes(folders));
+  });
+
+  /** As a tree is walked whose folders are each read in the order of their names' bytes. */
+  function byBytes(folders: readonly string[]): readonly string[] {
+    const parts = (path: string): string => path.replaceAll("/", "\0");
+    return folders.toSorted((one, other) => (parts(one) < parts(other) ? -1 : 1));
+  }
+
+  const everyByte = whole ? {} : { skip: "packed twice from end to end by npm run soak -- suite" };
+  test("another clone, elsewhere and under other settings of its user, gives the same bytes", everyByte, () => {
     const clone = join(machine.folder, "other clone");
-    const skipped = new Set(["node_modules", "dist", "out", ".git"].map((name) => join(root, name)));
-    cpSync(root, clone, { recursive: true, filter: (path) => !skipped.has(path) });
-    symlinkSync(join(root, "node_modules"), join(clone, "node_modules"));
+    copyClone(clone);
     const again = join(machine.folder, "again");
-    packDebian(clone, again, "077", { TZ: "Pacific/Auckland", LC_ALL: "C.UTF-8", TMPDIR: machine.folder });
+    packDebian(clone, again, "022", { TMPDIR: machine.folder });
     assert.equal(
       readFileSync(join(again, "SHA256SUMS"), "utf8"),
       readFileSync(join(machine.out, "SHA256SUMS"), "utf8"),
@@ -99,6 +122,14 @@ describe("the Debian package on a machine", obstacle === undefined ? {} : { skip
     );
     // By what a gateway leaves here: another test's machine has a user of the same number.
     assert.equal(must("ls", "-A", "/run/gw"), "");
+  });
+
+  test("what another clone builds elsewhere is installed byte by byte, and a manual has the date of the sources", async () => {
+    const dist = join(await builtClone(machine.folder), "dist");
+    // The npm package has types; a Debian package has the name that a program had once.
+    const compared = machine.inside(["diff", "-rq", "--exclude=*.d.ts", dist, "/usr/lib/gw/dist"]);
+    assert.equal(compared.stdout + compared.stderr, "Only in /usr/lib/gw/dist: programs\n");
+    assert.match(must("head", "-n", "3", "/usr/share/man/man1/gw-call.1"), /2023-11-14/);
   });
 
   test("the units are sound and closed", (context) => {

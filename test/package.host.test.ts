@@ -1,13 +1,39 @@
 import assert from "node:assert/strict";
 import { type ExecFileSyncOptionsWithStringEncoding, execFile, execFileSync, spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
+import { builtClone } from "./support/made.ts";
 import { type NpmRegistry, serveNpmRegistry } from "./support/npm-registry.ts";
+import { whole } from "./support/whole.ts";
 
 const root = join(import.meta.dirname, "..");
+
+/** Types of the exported module, and whatever they name in turn, that are not there. */
+function missingTypes(dist: string): readonly string[] {
+  const found = [join(dist, "src", "surfaces", "client", "agent.d.ts")];
+  for (const file of found) {
+    if (!existsSync(file)) continue;
+    for (const [, named = ""] of readFileSync(file, "utf8").matchAll(/(?:from |import\()"(\.[^"]+)\.ts"/g)) {
+      const next = join(dirname(file), `${named}.d.ts`);
+      if (!found.includes(next)) found.push(next);
+    }
+  }
+  assert.ok(found.length > 10);
+  return found.filter((file) => !existsSync(file));
+}
 
 /** Runs as the invoking user: npm has to reach its registry, which is that user's configuration. */
 test("the packed package installs into an empty folder and its programs run from there", {
@@ -16,15 +42,8 @@ test("the packed package installs into an empty folder and its programs run from
   const folder = mkdtempSync(join(tmpdir(), "gw-package-"));
   let registry: NpmRegistry | undefined;
   try {
-    // A copy, so that building does not touch the clone that other tests run from.
-    const copy = join(folder, "clone");
-    cpSync(root, copy, {
-      recursive: true,
-      filter: (path) => !/\/(node_modules|dist|\.git)(\/|$)/.test(path.slice(root.length)),
-    });
-    execFileSync("ln", ["-s", join(root, "node_modules"), join(copy, "node_modules")]);
+    const copy = await builtClone(folder);
     const quiet: ExecFileSyncOptionsWithStringEncoding = { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] };
-    execFileSync(process.execPath, [join(copy, "scripts", "build.ts")], { ...quiet, cwd: copy });
     execFileSync("npm", ["pack", "--ignore-scripts", "--loglevel=error", "--pack-destination", folder], {
       ...quiet,
       cwd: copy,
@@ -36,28 +55,30 @@ test("the packed package installs into an empty folder and its programs run from
     registry = await serveNpmRegistry([{ manifest: join(copy, "package.json"), tarball: join(folder, tarball) }]);
     const scope = `--@agent-action-gateway:registry=${registry.url}`;
     const quietly = ["--no-audit", "--no-fund", "--loglevel=error"];
-    const install = ["install", ...quietly, scope, registry.direct, "@agent-action-gateway/gw"];
-    await promisify(execFile)("npm", install, { cwd: empty });
-    const gw = join(empty, "node_modules", ".bin", "gw");
-    const version = execFileSync(gw, ["--version"], quiet).trim();
-    const { version: wanted } = JSON.parse(execFileSync("cat", [join(root, "package.json")], quiet)) as {
-      version: string;
-    };
-    assert.equal(version, wanted);
-    assert.match(execFileSync(gw, ["--help"], quiet), /approve/);
-    const lint = execFileSync(
-      gw,
-      ["pack", "lint", join(empty, "node_modules/@agent-action-gateway/gw/packs/example.yaml")],
-      quiet,
-    );
-    assert.match(lint, /digest sha256:/);
+    const install = ["install", ...quietly, "--prefer-offline", scope, registry.direct, "@agent-action-gateway/gw"];
+    await promisify(execFile)("npm", [...install, ...(whole ? [] : ["--ignore-scripts"])], { cwd: empty });
+    // The script of that package fetches a Node and puts it there, as it did for this clone; `npm run soak -- suite` has it do so again.
+    const node = join(empty, "node_modules", "node", "bin", "node");
+    if (!whole) {
+      mkdirSync(dirname(node));
+      symlinkSync(process.execPath, node);
+    }
+    const installed = join(empty, "node_modules", "@agent-action-gateway", "gw");
+    // It runs on that Node, and on none that happens to be on somebody's path.
+    const gw = (...args: readonly string[]): string =>
+      execFileSync(join(empty, "node_modules", ".bin", "gw"), args, { ...quiet, env: { PATH: "/nowhere" } });
+    const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { readonly version: string };
+    assert.equal(gw("--version").trim(), version);
+    assert.match(gw("--help"), /approve/);
+    assert.match(gw("pack", "lint", join(installed, "packs", "example.yaml")), /digest sha256:/);
     // What a host gets is one file that stands alone: it runs where nothing else of the package is.
     const receiver = join(folder, "gw-receiver.mjs");
-    cpSync(join(empty, "node_modules/@agent-action-gateway/gw/dist/gw-receiver.mjs"), receiver);
+    cpSync(join(installed, "dist", "gw-receiver.mjs"), receiver);
     const refused = spawnSync(process.execPath, [receiver], { encoding: "utf8", env: {}, input: "{}\n" });
     assert.match(refused.stdout, /"frame":"refused".*"code":"manifest_invalid"/, refused.stderr);
     const client = "import('@agent-action-gateway/gw/client').then((m) => console.log(typeof m.connectAgent))";
     assert.equal(execFileSync(process.execPath, ["-e", client], { ...quiet, cwd: empty }).trim(), "function");
+    assert.deepEqual(missingTypes(join(installed, "dist")), []);
   } finally {
     registry?.close();
     rmSync(folder, { recursive: true, force: true });

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, type SpawnOptions, type SpawnSyncReturns, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Members, openPlane, until } from "./home.ts";
+import { makeOnce } from "./made.ts";
 import { listenForNotices } from "./notified.ts";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -77,31 +78,13 @@ export function packDebian(clone: string, out: string, umask = "022", environmen
   assert.equal(made.status, 0, made.stderr);
 }
 
-/** The package of this clone: whoever of a run of the suite wants it first makes it, and the others wait for it. */
-async function packOnce(folder: string): Promise<string> {
-  const shared = process.env["GW_TEST_MADE"] ?? folder;
-  const out = join(shared, "out");
-  try {
-    mkdirSync(join(shared, "making"));
-  } catch (error) {
-    assert.equal((error as NodeJS.ErrnoException).code, "EEXIST");
-    await until("the package is made", () => existsSync(join(out, "SHA256SUMS")), 200_000);
-    return out;
-  }
-  try {
-    packDebian(root, out);
-  } catch (error) {
-    rmSync(join(shared, "making"), { recursive: true });
-    throw error;
-  }
-  return out;
-}
-
 /** Packages this clone, and opens a throw-away view of this machine to install it in. */
 export async function makeDebianMachine(): Promise<DebianMachine> {
   const folder = mkdtempSync(join(tmpdir(), "gw-debian-"));
   chmodSync(folder, 0o755);
-  const out = await packOnce(folder);
+  // Under settings of a user that could leave traces in it: test/package-debian.host.test.ts looks for them.
+  const settings = { TZ: "Pacific/Auckland", LC_ALL: "C.UTF-8" };
+  const out = await makeOnce("out", folder, (place) => packDebian(root, place, "077", settings));
   mkdirSync(join(folder, "layers"));
   // Uids of its own: userdel looks for processes by number, and another test's machine runs beside this one.
   const uids = 20_000 + (process.pid % 10_000) * 3;
