@@ -3,16 +3,16 @@ import { existsSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { createClock, systemRandom, systemSleep } from "../src/adapters/platform/system.ts";
-import { GW } from "../test/support/home.ts";
+import { GW } from "./support/home.ts";
 
 /** The demo as the suite compiled it, if it did: one that is loaded from its sources starts all that it plays with from theirs. */
 const product = dirname(dirname(realpathSync(GW)));
 const [demo, kind] = existsSync(join(product, "src"))
   ? [join(product, "demo"), "ts"]
   : [join(product, "dist", "demo"), "js"];
-const { playDemo }: typeof import("./demo.ts") = await import(join(demo, `demo.${kind}`));
-const { expect }: typeof import("./scene.ts") = await import(join(demo, `scene.${kind}`));
-const { host }: typeof import("./scenes/host.ts") = await import(join(demo, "scenes", `host.${kind}`));
+const { playDemo }: typeof import("../demo/demo.ts") = await import(join(demo, `demo.${kind}`));
+const { expect }: typeof import("../demo/scene.ts") = await import(join(demo, `scene.${kind}`));
+const { host }: typeof import("../demo/scenes/host.ts") = await import(join(demo, "scenes", `host.${kind}`));
 
 const skip = process.platform === "linux" ? {} : { skip: "the gateway process is tested on Linux" };
 
