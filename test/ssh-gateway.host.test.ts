@@ -17,6 +17,7 @@ import {
 import { type Stand, startStand } from "./ssh-stand.ts";
 import { call, codeOf, type Gateway, type Home, type Members, openPlane, until } from "./support/home.ts";
 import { idIn, idOf } from "./support/reply.ts";
+import { sampleOf } from "./support/whole.ts";
 
 /** SSH through the real gateway: the programs that a person starts, a real sshd, the receiver as its forced command. */
 const { missing, program, real, removeScripts, scripts } = beginSshFile(import.meta.filename);
@@ -141,7 +142,8 @@ real("the card shows host, host key, user, operation and the exact fields; the h
 
 real("a hostile field is refused by the receiver, and the outcome is an error that ran nothing", async () => {
   const ran = readFileSync(at("restarted"), "utf8");
-  for (const worker of ["$(touch x)", "-rf", "web-1\nweb-2", "wеb-1"]) {
+  // The receiver's own tests have the whole list, and ssh-transport sends some of it to a host.
+  for (const worker of sampleOf("hostile fields of an agent", ["$(touch x)", "-rf", "web-1\nweb-2", "wеb-1"], 1)) {
     const { code, result } = await finished(["ops.worker.restart", `worker=${worker}`]);
     assert.deepEqual([code, ...observed(result).slice(0, 2)], [1, "error", "answered"]);
     const { headers } = result["response"] as Members;

@@ -43,6 +43,7 @@ actions:
 `,
   );
   gateway = await home.up();
+  await killInTheMiddle();
 });
 
 after(async () => {
@@ -59,17 +60,39 @@ const runsOf = (worker: string) =>
     .map((id) => readFileSync(join(records(), id), "utf8"))
     .filter((text) => text.includes('"operation":"hold_worker"') && text.includes(`"worker":"${worker}"`));
 
-/** Kills the gateway without a word when `when` holds, starts it again, and returns the attempt that was on its way. */
-async function killedDuring(worker: string, when: () => boolean | Promise<boolean>): Promise<string> {
-  const { calling, run } = await callApproved(home, ["ops.worker.hold", `worker=${worker}`]);
-  await until(`the time has come to kill during ${worker}`, when);
-  process.kill(gateway.pid, "SIGKILL");
-  await gateway.end();
-  assert.notEqual((await calling.exited).code, 0, "nobody told the agent that it was done");
+/** The attempt of each worker that was on its way when the gateway was killed. */
+const attempts = new Map<string, string>();
+
+/** Three at once: two whose payload has left, and one that a server which does not go on keeps from leaving. */
+async function killInTheMiddle(): Promise<void> {
+  const begun = new Map<string, Awaited<ReturnType<typeof callApproved>>>();
+  const begin = async (worker: string, when: () => boolean): Promise<void> => {
+    begun.set(worker, await callApproved(home, ["ops.worker.hold", `worker=${worker}`]));
+    await until(`the time has come to kill during ${worker}`, when);
+  };
+  for (const worker of ["good", "bad"]) await begin(worker, () => existsSync(`${at("held")}-${worker}`));
+  const there = clients();
+  process.kill(stand.sshdPid, "SIGSTOP");
+  try {
+    await begin("never", () => clients() > there);
+    process.kill(gateway.pid, "SIGKILL");
+    await gateway.end();
+  } finally {
+    process.kill(stand.sshdPid, "SIGCONT");
+  }
+  for (const { calling } of begun.values())
+    assert.notEqual((await calling.exited).code, 0, "nobody told the agent that it was done");
   gateway = await home.up();
-  const [entry] = await home.activity(run);
-  return String(entry?.["attempt_id"]);
+  for (const [worker, { run }] of begun) {
+    const [entry] = await home.activity(run);
+    attempts.set(worker, String(entry?.["attempt_id"]));
+  }
 }
+
+const attemptOf = (worker: string): string => attempts.get(worker) ?? assert.fail();
+
+/** Clients of ours that stand before the server: each has a private folder. */
+const clients = (): number => readdirSync(join(home.folder, "ssh")).length;
 
 /** What the log says of an attempt, once its end was found out. */
 async function foundOut(attempt: string): Promise<Members> {
@@ -91,7 +114,7 @@ async function outcomesOf(attempt: string): Promise<readonly unknown[]> {
 }
 
 real("a write whose payload had left is unknown after kill -9, and the host's record says how it ended", async () => {
-  const attempt = await killedDuring("good", () => existsSync(`${at("held")}-good`));
+  const attempt = attemptOf("good");
   assert.ok((await outcomesOf(attempt)).includes("unknown"), "never a clean failure");
   assert.match(runsOf("good").join(), /action_started/);
   // The agent tries again while it runs on: it is told of the one that is open, and the host is not asked to do it twice.
@@ -111,7 +134,7 @@ real("a write whose payload had left is unknown after kill -9, and the host's re
 });
 
 real("an operation that failed while nobody listened is found out to have failed", async () => {
-  const attempt = await killedDuring("bad", () => existsSync(`${at("held")}-bad`));
+  const attempt = attemptOf("bad");
   writeFileSync(`${at("let-go")}-bad`, "");
   const found = await foundOut(attempt);
   assert.deepEqual([found["event_type"], found["source"]], ["reconciled_failure", "ops.request_status"]);
@@ -119,14 +142,8 @@ real("an operation that failed while nobody listened is found out to have failed
 });
 
 real("a write that had not left is proven absent, and its identifier can never run any more", async () => {
-  // A server that does not go on takes no request; the intent is on our disk all the same.
-  process.kill(stand.sshdPid, "SIGSTOP");
-  let attempt = "";
-  try {
-    attempt = await killedDuring("never", connecting);
-  } finally {
-    process.kill(stand.sshdPid, "SIGCONT");
-  }
+  // The intent is on our disk all the same.
+  const attempt = attemptOf("never");
   assert.ok((await outcomesOf(attempt)).includes("unknown"));
   const found = await foundOut(attempt);
   assert.equal(found["event_type"], "reconciled_failure");
@@ -134,8 +151,3 @@ real("a write that had not left is proven absent, and its identifier can never r
   assert.match(readFileSync(join(records(), attempt), "utf8"), /request_fenced/);
   assert.equal(existsSync(`${at("held")}-never`), false);
 });
-
-/** A client of ours stands before the server: its private folder is there. */
-function connecting(): boolean {
-  return readdirSync(join(home.folder, "ssh")).length > 0;
-}
