@@ -1,4 +1,5 @@
-import { join } from "node:path";
+import { accessSync, constants } from "node:fs";
+import { dirname, join } from "node:path";
 import type { Random } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
@@ -25,8 +26,9 @@ export function writeKeyFile(path: string, vaultId: string, serviceKey: Secret, 
   }
 }
 
-/** What is there already is replaced only where it is a key file as well. */
+/** What is there already is replaced only where it is a key file as well, and a new one has to have a folder. */
 export function requireKeyFileOrNone(path: string): void {
+  accessSync(dirname(path), constants.W_OK);
   const there = readPlainFile(path, FILE_BYTES, ({ size }) => {
     if (size > FILE_BYTES) notOurs(path);
   });

@@ -24,7 +24,7 @@ import { recordOf } from "./credential-list.ts";
 import { type ExchangeOptions, readExchangeOptions, refuseExchangeOptions } from "./exchange-options.ts";
 import { readGoogleKey } from "./google-key.ts";
 import { readLenders } from "./lenders.ts";
-import { type SecretOptions, takeSecret, withKeyPassphrase, withUsername } from "./secret-input.ts";
+import { requireDescriptor, type SecretOptions, takeSecret, withKeyPassphrase, withUsername } from "./secret-input.ts";
 import { say, type VaultCliPorts, type VaultOptions, type VaultSession, withOperator } from "./session.ts";
 import { readSourceOptions, type SourceOptions } from "./source-options.ts";
 
@@ -82,6 +82,7 @@ export function storeGiven(
     const home = openHome(options.home, ports.random);
     readPlace(home.readVault(), { label, kind, boundTo, ...header });
     const lenders = readLenders(home, options.gateway);
+    requireDescriptor(options);
     return await withOperator(options, io, ports, async (session) => {
       using given =
         google?.secret ?? (hasNoSecret(exchange, source) ? Secret.take(Buffer.alloc(0)) : await take(session, kind));
@@ -120,6 +121,7 @@ export function runCredentialRotate(
         `${label} has no secret here, and none to rotate: ${instead}. If it is suspended: gw credential enable ${label}.`,
       );
     }
+    requireDescriptor(options);
     return withOperator(options, io, ports, async (session) => {
       using given = await takeSecret(label, kind, options, io);
       using secret = withUsername(kind, options.username, given);

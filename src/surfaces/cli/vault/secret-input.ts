@@ -25,25 +25,31 @@ export async function takeSecret(
   return await io.readSecret(`${what}: `);
 }
 
-function readDescriptor(descriptor: number): Secret {
+/** Before anything else is asked for: a descriptor that was named is one that was opened. */
+export function requireDescriptor({ secretFd: descriptor }: SecretOptions): void {
+  if (descriptor === undefined) return;
   if (!Number.isSafeInteger(descriptor) || descriptor < 3 || descriptor > 1_024) {
     throw new Denied(
       "credential_invalid",
       "--secret-fd is the number of a descriptor that your shell opened, 3 or more.",
     );
   }
+  try {
+    fstatSync(descriptor);
+  } catch {
+    throw notReadable(descriptor);
+  }
+}
+
+function readDescriptor(descriptor: number): Secret {
   const bytes = Buffer.alloc(defaults.secretBytes + 1);
   let length = 0;
   try {
-    fstatSync(descriptor);
     for (let count = -1; count !== 0 && length < bytes.length; length += count) {
       count = readSync(descriptor, bytes, length, bytes.length - length, null);
     }
   } catch {
-    throw new Denied(
-      "credential_invalid",
-      `Descriptor ${descriptor} cannot be read: open it in the shell, ${descriptor}< FILE.`,
-    );
+    throw notReadable(descriptor);
   }
   if (length > defaults.secretBytes)
     throw new Denied("secret_too_large", `A secret is at most ${defaults.secretBytes} bytes.`);
@@ -51,6 +57,13 @@ function readDescriptor(descriptor: number): Secret {
   const secret = Secret.take(Buffer.from(bytes.subarray(0, end)));
   bytes.fill(0);
   return secret;
+}
+
+function notReadable(descriptor: number): Denied {
+  return new Denied(
+    "credential_invalid",
+    `Descriptor ${descriptor} cannot be read: open it in the shell, ${descriptor}< FILE.`,
+  );
 }
 
 export function withUsername(kind: CredentialKind, username: string | undefined, given: Secret): Secret {

@@ -11,7 +11,7 @@ import type { CliIo, Exit } from "../../io.ts";
 import { renewCredential, storeCredential } from "../change-credential.ts";
 import { sayCredential } from "../credentials.ts";
 import { type ExchangeOptions, readExchangeOptions, refuseExchangeOptions } from "../exchange-options.ts";
-import { type SecretOptions, takeSecret } from "../secret-input.ts";
+import { requireDescriptor, type SecretOptions, takeSecret } from "../secret-input.ts";
 import { type VaultCliPorts, type VaultSession, withOperator } from "../session.ts";
 import type { Login } from "./ask-endpoint.ts";
 import { agreeInBrowser } from "./browser-flow.ts";
@@ -36,6 +36,7 @@ export function runCredentialLogin(
   ports: VaultCliPorts,
 ): Promise<Exit> {
   return answering(io, async () => {
+    requireDescriptor(options);
     const known = openHome(options.home, ports.random)
       .readVault()
       .credentials.find((one) => one.label === label);
