@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import { allScopes, startReference } from "../packages/reference/src/start.ts";
-import { dumpFile } from "../packages/reference/test/stand.ts";
+import { dumpFile, writeSeeded } from "../packages/reference/test/stand.ts";
 import { systemRandom } from "../src/adapters/platform/system.ts";
 import { isSettled } from "../src/conventions/operation/state.ts";
 import type { CallResult } from "../src/conventions/outcome/result.ts";
@@ -326,6 +326,7 @@ async function playCell(convention: Convention, fault: Fault): Promise<Cell> {
   const folder = mkdtempSync(join(tmpdir(), "gw-matrix-"));
   const time = manualTime();
   const file = join(folder, "reference.db");
+  await writeSeeded(file);
   const reference = await startReference({
     ...{ port: 0, file, clock: time.clock, sleep: time.sleep, random: systemRandom, faults: true },
     onFault: () => undefined,
@@ -402,6 +403,6 @@ function stageOf(bench: Bench, origin: string, file: string, control: string, st
       const operation = bench.gateway.operations.get(result.operation_id as OperationId);
       await untilDone(bench.time, 2_000, () => isSettled(operation.state) || operation.problem !== null);
     },
-    rows: (table) => JSON.parse(dumpFile(file)[table] ?? "[]") as readonly Readonly<Record<string, unknown>>[],
+    rows: (table) => JSON.parse(dumpFile(file, table)[table] ?? "[]") as readonly Readonly<Record<string, unknown>>[],
   };
 }

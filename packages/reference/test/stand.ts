@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, type IncomingHttpHeaders, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -44,6 +44,7 @@ export async function startStand(t: TestContext, options: Partial<ReferenceOptio
   const folder = mkdtempSync(join(tmpdir(), "gw-reference-"));
   const time = manualTime();
   const file = options.file ?? join(folder, "reference.db");
+  if (!existsSync(file)) await writeSeeded(file);
   const reference = await startReference({
     ...{ port: 0, file, clock: time.clock, sleep: time.sleep, random: systemRandom, faults: true },
     onFault: (error) => {
@@ -71,6 +72,27 @@ export async function startStand(t: TestContext, options: Partial<ReferenceOptio
     },
     dump: () => dumpFile(file),
   };
+}
+
+let seeded: Promise<Buffer> | undefined;
+
+/** The database of a provider that was never started: its tenants take longer to make than most tests. Its keys are made at its start. */
+export async function writeSeeded(file: string): Promise<void> {
+  seeded ??= makeSeeded();
+  writeFileSync(file, await seeded, { mode: 0o600 });
+}
+
+async function makeSeeded(): Promise<Buffer> {
+  const folder = mkdtempSync(join(tmpdir(), "gw-reference-"));
+  const file = join(folder, "reference.db");
+  const { clock, sleep } = manualTime();
+  await (await startReference({ port: 0, file, clock, sleep, random: systemRandom })).close();
+  const db = new DatabaseSync(file);
+  db.exec("delete from settings where name in ('token_key', 'webhook_key')");
+  db.close();
+  const bytes = readFileSync(file);
+  rmSync(folder, { recursive: true });
+  return bytes;
 }
 
 export function send(agent: Agent, origin: string, method: string, path: string, asked: Asked): Promise<Reply> {
@@ -107,10 +129,13 @@ function readJson(text: string): unknown {
   }
 }
 
-export function dumpFile(file: string): Readonly<Record<string, string>> {
+/** Tables by a pattern of their names. */
+export function dumpFile(file: string, which = "*"): Readonly<Record<string, string>> {
   const db = new DatabaseSync(file, { readOnly: true });
   try {
-    const tables = db.prepare("select name from sqlite_master where type = 'table' order by name").all();
+    const tables = db
+      .prepare("select name from sqlite_master where type = 'table' and name glob ? order by name")
+      .all(which);
     return Object.fromEntries(
       tables.map(({ name }) => [String(name), JSON.stringify(db.prepare(`select * from "${String(name)}"`).all())]),
     );
