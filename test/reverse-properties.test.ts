@@ -102,18 +102,6 @@ function rebind({ pack, action, input, page }: FoundAction): BoundHttp {
   return bindAction(pack, action.name, input, page === null ? {} : { page }) as BoundHttp;
 }
 
-function samples(action: HttpAction): fc.Arbitrary<Sample> {
-  const fields = action.inputs.filter(({ constant }) => constant === undefined);
-  const required = fields.filter(({ optional }) => !optional).map(({ name }) => name);
-  const model = Object.fromEntries(fields.map(({ name, schema }) => [name, valuesOf(schema)]));
-  const cursor = fc.option(fc.stringMatching(/^[A-Za-z0-9+/=%]{1,12}$/));
-  return fc.record({
-    input: fc.record(model, { requiredKeys: required }) as fc.Arbitrary<JsonObject>,
-    page: fc.record({ size: fc.option(fc.integer({ min: 1, max: 100 })), cursor }),
-    noise: fc.array(fc.nat(), { minLength: 6, maxLength: 6 }),
-  });
-}
-
 const AWKWARD = [
   "a/b",
   "a b",
@@ -131,6 +119,28 @@ const AWKWARD = [
   "?",
   "[x]",
 ];
+
+// fast-check takes long to make texts of a pattern ready: those that many actions want are made once.
+const cursors = fc.option(fc.stringMatching(/^[A-Za-z0-9+/=%]{1,12}$/));
+const texts = fc.oneof(fc.string({ maxLength: 12 }), fc.constantFrom(...AWKWARD));
+const patterns = new Map<string, fc.Arbitrary<string>>();
+
+function textsOf(pattern: string): fc.Arbitrary<string> {
+  const known = patterns.get(pattern) ?? fc.stringMatching(new RegExp(pattern, "u"));
+  patterns.set(pattern, known);
+  return known;
+}
+
+function samples(action: HttpAction): fc.Arbitrary<Sample> {
+  const fields = action.inputs.filter(({ constant }) => constant === undefined);
+  const required = fields.filter(({ optional }) => !optional).map(({ name }) => name);
+  const model = Object.fromEntries(fields.map(({ name, schema }) => [name, valuesOf(schema)]));
+  return fc.record({
+    input: fc.record(model, { requiredKeys: required }) as fc.Arbitrary<JsonObject>,
+    page: fc.record({ size: fc.option(fc.integer({ min: 1, max: 100 })), cursor: cursors }),
+    noise: fc.array(fc.nat(), { minLength: 6, maxLength: 6 }),
+  });
+}
 
 function valuesOf(schema: JsonSchema): fc.Arbitrary<unknown> {
   if (schema.const !== undefined) return fc.constant(schema.const);
@@ -157,8 +167,8 @@ function valuesOf(schema: JsonSchema): fc.Arbitrary<unknown> {
       if (schema.format === "uuid") return fc.uuid();
       if (schema.format === "date-time") return fc.constant("2026-11-15T09:00:00Z");
       if (schema.format === "date") return fc.constant("2026-11-15");
-      if (schema.pattern !== undefined) return fc.stringMatching(new RegExp(schema.pattern, "u")).filter(fits);
-      return fc.oneof(fc.string({ maxLength: 12 }), fc.constantFrom(...AWKWARD)).filter(fits);
+      if (schema.pattern !== undefined) return textsOf(schema.pattern).filter(fits);
+      return texts.filter(fits);
   }
 }
 
