@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { whole } from "../../../test/support/whole.ts";
 import { Secret } from "../../kernel/secret.ts";
 import { importSshKey } from "./import-key.ts";
 
@@ -22,12 +23,14 @@ const probe = spawnSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", jo
 const skip = probe.status === 0 ? false : "ssh-keygen is missing, or refuses to run for this user";
 
 for (const [index, kind] of kinds.entries()) {
-  test(`what ssh-keygen ${kind.join(" ")} writes is read, with every cipher it offers`, { skip }, async () => {
+  // How a key is locked does not depend on its kind: the first is locked with every cipher, the others with one of them each.
+  const tried = whole || index === 0 ? ciphers : ["none", ciphers[1 + index] ?? ""];
+  test(`what ssh-keygen ${kind.join(" ")} writes is read, with ${tried.join(", ")}`, { skip }, async () => {
     const path = join(folder, `k${index}`);
-    for (const cipher of ciphers) {
+    for (const cipher of tried) {
       const locked = cipher !== "none";
       // One key, made in the clear and then locked with one cipher after another: finding its primes is what takes long.
-      const lock = ["-p", "-P", cipher === ciphers[1] ? "" : "a phrase", "-N", "a phrase", "-Z", cipher, "-a", "2"];
+      const lock = ["-p", "-P", cipher === tried[1] ? "" : "a phrase", "-N", "a phrase", "-Z", cipher, "-a", "2"];
       const made = spawnSync("ssh-keygen", ["-q", ...(locked ? lock : [...kind, "-N", ""]), "-f", path]);
       assert.equal(made.status, 0, String(made.stderr));
       const { publicKey, privateKey } = await importSshKey(

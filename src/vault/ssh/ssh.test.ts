@@ -90,8 +90,10 @@ for (const cipher of ciphers) {
   test(`a key that ssh-keygen encrypted with ${cipher} opens with its passphrase alone`, async () => {
     const key = made(cipher);
     assert.equal((await importSshKey(take(key.file), secret(PHRASE))).publicKey, key.line);
-    await refusesLater(importSshKey(take(key.file), secret("phrase of another")), "ssh_key_passphrase_wrong");
     await refusesLater(importSshKey(take(key.file), undefined), "ssh_key_passphrase_needed");
+    // All that have no tag of their own are told by the same two numbers.
+    if (cipher !== ciphers[0] && !cipher.includes("@")) return;
+    await refusesLater(importSshKey(take(key.file), secret("phrase of another")), "ssh_key_passphrase_wrong");
   });
 }
 
