@@ -4,11 +4,15 @@ import { join } from "node:path";
 
 /** Every case of the tests of which `npm test` plays a sample, and a process of its own for every command of `gw`. */
 const root = join(import.meta.dirname, "..");
-const files = readdirSync(join(root, "test"))
-  .filter((name) => name.endsWith(".test.ts"))
-  .map((name) => join("test", name))
+const files = ["src", "packages", "test"]
+  .flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((name) => join(folder, name)),
+  )
+  .filter((file) => file.endsWith(".test.ts"))
   .filter((file) =>
-    /from "\.\/(support\/(whole|home)|dedicated-stand)\.ts"/.test(readFileSync(join(root, file), "utf8")),
+    /from "[./\w]+\/(support\/(whole|home)|testing\/whole|dedicated-stand)\.ts"/.test(
+      readFileSync(join(root, file), "utf8"),
+    ),
   );
 const done = spawnSync(process.execPath, [join(import.meta.dirname, "test.ts"), ...files], {
   cwd: root,

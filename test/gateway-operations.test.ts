@@ -18,6 +18,7 @@ import { type ManualTime, untilDone } from "./support/clock.ts";
 import { answerJson, consequentialPack } from "./support/consequential.ts";
 import { type Bench, denies, startBench } from "./support/gateway.ts";
 import { type Received, startProvider, type TestProvider } from "./support/provider.ts";
+import { whole } from "./support/whole.ts";
 
 let provider: TestProvider;
 let bench: Bench;
@@ -28,6 +29,8 @@ let jobs: JobProvider;
 /** The step of an operation that the log has no room for. */
 let crowded: string | null;
 
+/** Each makes its operation longer by two entries, all of which are written again. */
+const READS = whole ? 150 : 50;
 const ACTIONS = [
   "acme.report.create",
   "acme.report.cancel",
@@ -232,16 +235,16 @@ test("a creation that never arrived is proven absent only after the creation dea
   assert.equal(jobs.creations, 1);
 });
 
-test("the history is append-only: what a person reads 150 times over is kept whole in store, log and on the screen", async () => {
+test("the history is append-only: what a person reads again and again is kept whole in store, log and on the screen", async () => {
   jobs.create = (response) => response.destroy();
   const { operation_id } = await create();
-  for (let read = 0; read < 150; read++) {
+  for (let read = 0; read < READS; read++) {
     await bench.gateway.operations.reconcile(operation_id as OperationId, "ada");
   }
   const reads = provider.received.filter(({ url }) => url.startsWith("/operations/by-id/")).length;
-  assert.ok(reads >= 150, `a person's read is always sent: ${reads}`);
+  assert.ok(reads >= READS, `a person's read is always sent: ${reads}`);
   const before = operationOf(operation_id).history;
-  assert.ok(before.length > 300, String(before.length));
+  assert.ok(before.length > 2 * READS, String(before.length));
   assert.deepEqual([before[0]?.from, before[0]?.to], ["create_pending", "create_unknown"]);
   const logged = bench.events().flatMap((event) => (event.event_type === "operation_transition" ? [event] : []));
   assert.deepEqual(

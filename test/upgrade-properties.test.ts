@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { stringify } from "yaml";
+import { runsOf } from "../src/kernel/testing/whole.ts";
 import { acme, api, brief, type Loose, put, reviewOf, shuffled } from "./upgrade-acme.ts";
 
 /** Shapes that documents are made of, with references into a closed set of components, cycles among them. */
@@ -77,7 +78,7 @@ test("a document against itself yields nothing", () => {
     fc.property(document, (one) => {
       assert.deepEqual(brief(reviewOf(one, one)), []);
     }),
-    { numRuns: 150 },
+    { numRuns: runsOf(150) },
   );
 });
 
@@ -95,7 +96,7 @@ test("order of members never matters, and neither does the order of lists that a
         assert.deepEqual(mixed, plain);
       },
     ),
-    { numRuns: 80 },
+    { numRuns: runsOf(80) },
   );
 });
 
@@ -110,7 +111,7 @@ test("a document means the same in JSON and in YAML", () => {
         json.operations.map(({ key, security, roles }) => [key, security, roles]),
       );
     }),
-    { numRuns: 40 },
+    { numRuns: runsOf(40) },
   );
 });
 
@@ -123,7 +124,7 @@ test("every operation that is only in the new document is reported once, on a re
       assert.deepEqual(found.map(({ subject }) => subject).sort(), expected.sort());
       assert.ok(found.every(({ surface }) => surface === "action_reach" || surface === "resource_reach"));
     }),
-    { numRuns: 80 },
+    { numRuns: runsOf(80) },
   );
 });
 
@@ -138,7 +139,7 @@ test("ids are unique within a review, and groups never mix surfaces", () => {
         surfaces.set(group, surface);
       }
     }),
-    { numRuns: 80 },
+    { numRuns: runsOf(80) },
   );
 });
 
@@ -154,6 +155,6 @@ test("prose alone changes nothing", () => {
       put("paths > /projects > get > x-internal", { a: [one, two] })(after);
       assert.deepEqual(brief(reviewOf(acme(), after)), []);
     }),
-    { numRuns: 50 },
+    { numRuns: runsOf(50) },
   );
 });

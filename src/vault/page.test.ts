@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Denied } from "../kernel/failure.ts";
+import { runsOf } from "../kernel/testing/whole.ts";
 import { addCredential } from "./credential.ts";
 import { suspendCredential } from "./notes.ts";
 import { edited, founding, ORIGIN, ports, refuses, secret, withTokens } from "./testing/fixture.ts";
@@ -41,7 +42,7 @@ test("any changed character is refused, whatever it hits", () => {
       fc.pre(!isServicePart(changed));
       assert.throws(() => parseVault(changed), Denied);
     }),
-    { numRuns: 400 },
+    { numRuns: runsOf(400) },
   );
 });
 

@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
+import { whole } from "../../src/kernel/testing/whole.ts";
 
-/** Whether a long campaign plays every case or a sample of them: `npm run soak -- suite` plays every case. */
-export const whole = process.env["GW_TEST_WHOLE"] === "1";
+export { whole };
 
 const MOST_SEEDS = 2 ** 31;
 /** Another sample in every run. It is printed with what it chose, and GW_TEST_SEED chooses the same again. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { runsOf } from "../../kernel/testing/whole.ts";
 import { eventTypes, kindOf } from "../event.ts";
 import { checkOf, conforms, fits } from "./check.ts";
 import { type EventShape, type Field, group, groups, nullable, open, optional, secret, shapeOf } from "./field.ts";
@@ -99,7 +100,7 @@ test("the quick look says what the plain rule says, whatever it has seen before"
         assert.equal(conforms(check, record), judge(shape, record, false), JSON.stringify(record));
       }
     }),
-    { numRuns: 500 },
+    { numRuns: runsOf(500) },
   );
 });
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { runsOf } from "../../kernel/testing/whole.ts";
 import type { ReadFile } from "../files.ts";
 import { startBuilder } from "../write/frame-builder.ts";
 import { isLinked, lastNonZero, openCursor } from "./cursor.ts";
@@ -60,7 +61,7 @@ test("a walk meets every frame with its body and link, whatever their sizes, and
         several.map((body) => Buffer.from(body)),
       );
     }),
-    { numRuns: 40 },
+    { numRuns: runsOf(40) },
   );
 });
 

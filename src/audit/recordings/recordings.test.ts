@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Denied } from "../../kernel/failure.ts";
+import { runsOf } from "../../kernel/testing/whole.ts";
 import { readRecordingFile, writeRecordingFile } from "./recording-files.ts";
 import { openRecording, sealRecording } from "./sealed-recording.ts";
 
@@ -22,7 +23,7 @@ test("a recording opens for each recipient and for nobody else", () => {
       for (const { privateKey } of [ada, bob]) assert.deepEqual(openRecording("evt_a1", sealed, privateKey), plaintext);
       assert.equal(openRecording("evt_a1", sealed, eve.privateKey), undefined);
     }),
-    { numRuns: 40 },
+    { numRuns: runsOf(40) },
   );
 });
 
@@ -41,7 +42,7 @@ test("no changed, cut or lengthened recording opens", () => {
       assert.equal(openRecording("evt_a1", changed, ada.privateKey), undefined);
       assert.equal(openRecording("evt_a1", sealed.subarray(0, at), ada.privateKey), undefined);
     }),
-    { numRuns: 300 },
+    { numRuns: runsOf(300) },
   );
   assert.equal(openRecording("evt_a1", Buffer.concat([sealed, Buffer.alloc(1)]), ada.privateKey), undefined);
 });

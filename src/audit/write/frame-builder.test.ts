@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
 import fc from "fast-check";
+import { runsOf } from "../../kernel/testing/whole.ts";
 import { FRAME_TYPES } from "../frame/layout.ts";
 import { startBuilder } from "./frame-builder.ts";
 
@@ -43,7 +44,7 @@ test("frames of any size follow one another byte for byte as the page describes 
         link = described.link;
       }
     }),
-    { numRuns: 60 },
+    { numRuns: runsOf(60) },
   );
 });
 
@@ -63,7 +64,7 @@ test("what is authenticated beside a body is the header and then the link before
         link = next;
       }
     }),
-    { numRuns: 60 },
+    { numRuns: runsOf(60) },
   );
 });
 

@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { canonicalJson, digestBytes, digestJson } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import { runsOf } from "../../kernel/testing/whole.ts";
 import { type BoundHttp, type BoundSsh, bindAction } from "./bind.ts";
 import type { GatewayFill } from "./gather.ts";
 import type { Pack } from "./pack.ts";
@@ -401,7 +402,7 @@ describe("the request digest", () => {
         assert.equal(text, canonicalJson(body));
         assert.equal(bound.requestDigest, digestJson({ action, method, url, headers, body }));
       }),
-      { numRuns: 300 },
+      { numRuns: runsOf(300) },
     );
   });
 
@@ -522,7 +523,7 @@ describe("no argument value whatsoever can change origin, method, path shape or 
           assert.doesNotThrow(() => new Headers(bound.headers));
         }
       }),
-      { numRuns: 700 },
+      { numRuns: runsOf(700) },
     );
   });
 });

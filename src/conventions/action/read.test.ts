@@ -9,6 +9,7 @@ import { digestBytes } from "../../kernel/canonical-json.ts";
 import { codes } from "../../kernel/codes.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { JsonValue } from "../../kernel/json.ts";
+import { runsOf } from "../../kernel/testing/whole.ts";
 import { Findings } from "./findings.ts";
 import { type PackReading, readPack } from "./read.ts";
 import { readYaml } from "./read-yaml.ts";
@@ -269,7 +270,7 @@ describe("YAML that does not mean the same to every reader is refused", () => {
         const { pack, findings } = read(JSON.stringify(changed));
         assert.ok(pack !== null || findings.some(({ severity }) => severity === "error"));
       }),
-      { numRuns: 250 },
+      { numRuns: runsOf(250) },
     );
   });
 
@@ -308,7 +309,7 @@ describe("YAML that does not mean the same to every reader is refused", () => {
           assert.ok(pack !== null || findings.some(({ severity }) => severity === "error"));
         },
       ),
-      { numRuns: 700 },
+      { numRuns: runsOf(700) },
     );
   });
 });

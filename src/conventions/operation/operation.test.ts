@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { runsOf } from "../../kernel/testing/whole.ts";
 import { pollDelayMs, standardSchedule } from "./poll.ts";
 import { mayLease } from "./record.ts";
 import { isSettled, type OperationState, type OperationTrigger, operationStates, operationTable } from "./state.ts";
@@ -188,7 +189,7 @@ test("over any sequence of events: no end without a remote report or a person's 
       }
       if (now.state === "cancelled") assert.equal(now.remoteJobId, job);
     }),
-    { numRuns: 2_000 },
+    { numRuns: runsOf(2_000) },
   );
 });
 
@@ -242,7 +243,7 @@ test("over any sequence of events, with any evidence missing, the table does wha
         reached.add(now.state);
       }
     }),
-    { numRuns: 3_000 },
+    { numRuns: runsOf(3_000) },
   );
   assert.deepEqual([...reached].sort(), [...operationStates].sort(), "the sequences reach every state");
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { runsOf } from "../../kernel/testing/whole.ts";
 import { decideRepeat, type RepeatFacts, sayStop } from "./repeat.ts";
 
 const facts: RepeatFacts = {
@@ -61,6 +62,6 @@ test("whatever else holds, a repeat has the same payload, a token, time left and
       assert.equal(decision.kind === "repeat", may);
       if (decision.kind === "stop") assert.notEqual(sayStop(decision.why), "");
     }),
-    { numRuns: 2_000 },
+    { numRuns: runsOf(2_000) },
   );
 });

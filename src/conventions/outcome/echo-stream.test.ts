@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Secret } from "../../kernel/secret.ts";
+import { runsOf } from "../../kernel/testing/whole.ts";
 import { prepareScreen } from "./echo.ts";
 
 const SECRET = "sk-live/Ä+b%c_0123456789abcdef";
@@ -59,7 +60,7 @@ test("a credential in a stream is seen in every form, wherever it is cut, and no
         assert.ok(out.byteLength <= lead.byteLength + 4, `${out.byteLength - lead.byteLength} bytes of it left`);
       },
     ),
-    { numRuns: 2_000 },
+    { numRuns: runsOf(2_000) },
   );
 });
 
@@ -71,7 +72,7 @@ test("what holds no credential comes out byte for byte, however it is cut", () =
       assert.equal(seen, false);
       assert.deepEqual(out, text);
     }),
-    { numRuns: 2_000 },
+    { numRuns: runsOf(2_000) },
   );
 });
 

@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { Secret } from "../../kernel/secret.ts";
+import { runsOf } from "../../kernel/testing/whole.ts";
 import { prepareScreen, REDACTED, type Screened } from "./echo.ts";
 import { SCANNABLE_SECRET_BYTES } from "./echo-patterns.ts";
 
@@ -77,7 +78,7 @@ describe("any embedding of a secret is found", () => {
           assert.ok(found(screen(secret, `${frame}${text}${frame}`)));
         },
       ),
-      { numRuns: 500 },
+      { numRuns: runsOf(500) },
     );
   });
 
@@ -86,7 +87,7 @@ describe("any embedding of a secret is found", () => {
       fc.property(secrets, closed, closed, choices, (secret, before, after, mixed) => {
         assert.ok(found(screen(secret, before + percentEncode(secret, mixed) + after)));
       }),
-      { numRuns: 500 },
+      { numRuns: runsOf(500) },
     );
   });
 
@@ -124,7 +125,7 @@ describe("any embedding of a secret is found", () => {
         const body = twice ? JSON.stringify({ log: inner }) : inner;
         assert.ok(found(screen(token, body)), body);
       }),
-      { numRuns: 500 },
+      { numRuns: runsOf(500) },
     );
   });
 
@@ -229,7 +230,7 @@ describe("redaction", () => {
           assert.ok(screened.content.body.includes(REDACTED));
         }
       }),
-      { numRuns: 300 },
+      { numRuns: runsOf(300) },
     );
   });
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { runsOf } from "../../kernel/testing/whole.ts";
 import { digestPlan, type Effects, groupEffects } from "./effects.ts";
 import { decideExecution, type ExecutionFacts, type StoredPlan } from "./lifecycle.ts";
 import { isExecutable, type PlanEffect, type Validation } from "./record.ts";
@@ -83,7 +84,7 @@ test("nothing executes unless every fact is as it was previewed", () => {
         seen.equivalence === "e1";
       assert.equal(decideExecution(plan, seen).kind === "execute", whole);
     }),
-    { numRuns: 2_000 },
+    { numRuns: runsOf(2_000) },
   );
 });
 

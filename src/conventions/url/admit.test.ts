@@ -5,6 +5,7 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
+import { runsOf } from "../../kernel/testing/whole.ts";
 import { admitUrl, troubleWithPrefix, type UrlAllowance } from "./admit.ts";
 import { readOrigin } from "./origin.ts";
 
@@ -109,7 +110,7 @@ describe("a full URL is taken only beneath an allowed origin and path prefix", (
           }
         }
       }),
-      { numRuns: 5000 },
+      { numRuns: runsOf(5000) },
     );
   });
 

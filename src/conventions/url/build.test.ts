@@ -5,6 +5,7 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
+import { runsOf } from "../../kernel/testing/whole.ts";
 import { type BuiltUrl, buildUrl, type PathArgument } from "./build.ts";
 import { decodePath } from "./decode.ts";
 import { encodeComponent, type PercentRule } from "./encode.ts";
@@ -197,7 +198,7 @@ describe("no argument value whatsoever can change origin, path shape or add a pa
           assert.deepEqual([...url.searchParams], [["q", q], ...labels.map((label) => ["label[]", label])]);
         },
       ),
-      { numRuns: 3000 },
+      { numRuns: runsOf(3000) },
     );
   });
 

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { runsOf } from "../../kernel/testing/whole.ts";
 import { isPrivateHost, placeOf, troubleWithOrigin } from "./origin.ts";
 
 describe("an origin is https, or http on loopback, in its plain spelling", () => {
@@ -125,7 +126,7 @@ test("what is read off a URL's text as its origin is its origin, or nothing that
       // The transport sends no other spelling.
       if (url.href === text && !text.includes("#")) assert.equal(url.pathname, path, text);
     }),
-    { numRuns: 5_000 },
+    { numRuns: runsOf(5_000) },
   );
   assert.deepEqual(placeOf("https://api.example.com/a/b?c=/d"), { origin: "https://api.example.com", path: "/a/b" });
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { runsOf } from "../../kernel/testing/whole.ts";
 import { readOrigin } from "./origin.ts";
 import { decideRedirect, type RedirectAnswer, type RedirectDecision, type RedirectRules } from "./redirect.ts";
 
@@ -212,6 +213,6 @@ test("no Location whatsoever takes the credential out of its origins or the call
         if (target.method !== verb) assert.equal(`${code} ${target.method}`, "303 GET");
       },
     ),
-    { numRuns: 3000 },
+    { numRuns: runsOf(3000) },
   );
 });

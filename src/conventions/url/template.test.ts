@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
+import { runsOf } from "../../kernel/testing/whole.ts";
 import { parseTemplate, restOf } from "./template.ts";
 
 function refusal(text: string): string {
@@ -89,7 +90,7 @@ describe("a template is literal segments and single {name} segments", () => {
         const filled = text.replaceAll(/\{\w+\}/g, "value");
         assert.equal(new URL(`https://a.example${filled}`).href, `https://a.example${filled}`);
       }),
-      { numRuns: 3000 },
+      { numRuns: runsOf(3000) },
     );
   });
 });

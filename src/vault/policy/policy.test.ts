@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { canonicalJson, type Digest, digestText } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
+import { runsOf } from "../../kernel/testing/whole.ts";
 import { unlockOperator } from "../operator.ts";
 import { addOperator, removeOperator } from "../operator-change.ts";
 import { filePage } from "../shape.ts";
@@ -251,7 +252,7 @@ test("any changed character of policy.json is refused", () => {
       const changed = page.slice(0, at) + String.fromCharCode((page.charCodeAt(at) + shift) % 128) + page.slice(at + 1);
       assert.throws(() => parsePolicy(changed, vault), Denied);
     }),
-    { numRuns: 300 },
+    { numRuns: runsOf(300) },
   );
 });
 

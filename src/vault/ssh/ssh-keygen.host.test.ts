@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { whole } from "../../../test/support/whole.ts";
 import { Secret } from "../../kernel/secret.ts";
+import { whole } from "../../kernel/testing/whole.ts";
 import { importSshKey } from "./import-key.ts";
 
 /** Against this machine's own ssh-keygen, which needs an account to run under: the invoking user's. */

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { inspect } from "node:util";
 import fc from "fast-check";
+import { runsOf } from "../../../kernel/testing/whole.ts";
 import { rehearse, TOKEN } from "./testing/rehearse.ts";
 import { response, type Script, startScriptedServer } from "./testing/scripted-server.ts";
 
@@ -56,7 +57,7 @@ test("a response with any bytes changed, or any bytes at all, is an answer or si
       while (server.requests.length === before) await setImmediate();
       assert.equal(server.requests.length, before + 1);
     }),
-    { numRuns: 300 },
+    { numRuns: runsOf(300) },
   );
 });
 

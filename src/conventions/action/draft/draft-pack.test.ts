@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { Denied } from "../../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../../kernel/json.ts";
+import { runsOf } from "../../../kernel/testing/whole.ts";
 import { readDocument } from "../../upgrade/document/read-document.ts";
 import { buildApi } from "../../upgrade/model/build-api.ts";
 import { bindAction } from "../bind.ts";
@@ -417,6 +418,6 @@ test("whatever texts a document holds, the draft is a pack of the chosen operati
       assert.ok(action?.kind === "http" && action.template.text === "/v2/s");
       assert.ok(hasSideEffect(action.effect) && action.needs.approval === "each_use");
     }),
-    { numRuns: 150 },
+    { numRuns: runsOf(150) },
   );
 });

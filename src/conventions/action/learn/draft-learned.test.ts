@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { runsOf } from "../../../kernel/testing/whole.ts";
 import { reverse } from "../../reverse/reverse.ts";
 import type { HttpAction } from "../pack.ts";
 import { readPack } from "../read.ts";
@@ -121,6 +122,6 @@ test("any requests make a draft that lints, or none", () => {
         );
       }
     }),
-    { numRuns: 150 },
+    { numRuns: runsOf(150) },
   );
 });

@@ -3,6 +3,7 @@ import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Denied } from "../../../kernel/failure.ts";
+import { runsOf } from "../../../kernel/testing/whole.ts";
 import type { OperatorKey } from "../../approval/decision.ts";
 import type { Difference } from "../compare/difference.ts";
 import { emptyReviewFile, type ReviewFile, readReviewFile, writeReviewFile } from "./review-file.ts";
@@ -188,7 +189,7 @@ test("the review file is read back as it was written, whatever the reason says",
         assert.equal(settleReview(differences, back, keys).open.length, 0);
       },
     ),
-    { numRuns: 60 },
+    { numRuns: runsOf(60) },
   );
 });
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { runsOf } from "../../../kernel/testing/whole.ts";
 import { reviewUpgrade } from "../compare/review.ts";
 import { emptyReviewFile } from "../decision/review-file.ts";
 import { settleReview } from "../decision/settle.ts";
@@ -93,7 +94,7 @@ test("whatever a provider writes, the page has the elements of an empty provider
         assert.equal(tags(reportPage(reportWith(`q${text}q`))), plain);
       },
     ),
-    { numRuns: 60 },
+    { numRuns: runsOf(60) },
   );
 });
 

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { digestCard } from "../../../conventions/approval/card.ts";
 import { call } from "../../../conventions/approval/testing/card.ts";
 import { defaults } from "../../../kernel/defaults.ts";
+import { runsOf } from "../../../kernel/testing/whole.ts";
 import type { WatchKey } from "./keys.ts";
 import { widthOf } from "./measure.ts";
 import { step, type WatchEvent } from "./model.ts";
@@ -110,7 +111,7 @@ test("no sequence of keys and news approves a card without its end read and a ri
         if (go(walker, { kind: "secretChecked", attempt: question.attempt, answer }, right)) approvals++;
       }
     }),
-    { numRuns: 300 },
+    { numRuns: runsOf(300) },
   );
   assert.ok(approvals > 0, "the walks must reach an approval, or they prove nothing");
 });

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import type { OperationSummary } from "../../../conventions/operation/summary.ts";
 import { operationOf } from "../../../conventions/operation/testing/summary.ts";
 import { defaults } from "../../../kernel/defaults.ts";
+import { runsOf } from "../../../kernel/testing/whole.ts";
 import { areasOf } from "./reading.ts";
 import type { OperationsScreen } from "./state.ts";
 import { boardOf, detailOf, stuckOf } from "./testing/board.ts";
@@ -311,7 +312,7 @@ test("whatever operations do, no card, page, choice or prompt of the queue moves
         }
       },
     ),
-    { numRuns: 150 },
+    { numRuns: runsOf(150) },
   );
 });
 
@@ -354,7 +355,7 @@ test("over any sequence of keys and news, an errand is about the row that was ma
         if (table.state.screen.kind === "queue") table.type("o");
       }
     }),
-    { numRuns: 200 },
+    { numRuns: runsOf(200) },
   );
   assert.ok(errands > 0, "the walks must reach an errand, or they prove nothing");
 });
@@ -394,6 +395,6 @@ test("whatever a provider or a caller calls things, the screen stays ours", () =
       table.tell({ kind: "operationRefused", code: three });
       clean();
     }),
-    { numRuns: 80 },
+    { numRuns: runsOf(80) },
   );
 });

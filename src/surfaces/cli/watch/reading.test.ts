@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { call } from "../../../conventions/approval/testing/card.ts";
+import { runsOf } from "../../../kernel/testing/whole.ts";
 import {
   areasOf,
   isReadToEnd,
@@ -82,7 +83,7 @@ test("every way of paging keeps the place inside the card and counts only what w
         assert.ok(number >= 1 && number <= of);
       }
     }),
-    { numRuns: 60 },
+    { numRuns: runsOf(60) },
   );
 });
 

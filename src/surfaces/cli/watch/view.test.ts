@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { call } from "../../../conventions/approval/testing/card.ts";
 import { defaults } from "../../../kernel/defaults.ts";
+import { runsOf } from "../../../kernel/testing/whole.ts";
 import { widthOf } from "./measure.ts";
 import { areasOf } from "./reading.ts";
 import { grantLines, helpLines } from "./screens.ts";
@@ -192,7 +193,7 @@ test("whatever an agent writes, and wherever, the screen stays ours", () => {
         );
       },
     ),
-    { numRuns: 60 },
+    { numRuns: runsOf(60) },
   );
 });
 
