@@ -6,7 +6,19 @@ import { after, before, describe, test } from "node:test";
 import { as, cannotStand, Machine, type Person, people } from "./dedicated-stand.ts";
 import { noBrowser, openBrowser, openSight } from "./support/browser.ts";
 import { clean, freePort, go, linksOf, press, says } from "./support/console.ts";
-import { codeOf, demoPack, GW, type Members, openPlane, SECRET, type Started, start, until } from "./support/home.ts";
+import {
+  codeOf,
+  demoPack,
+  GW,
+  type Members,
+  makeFolder,
+  openPlane,
+  SECRET,
+  type Started,
+  start,
+  until,
+} from "./support/home.ts";
+import { operatorOf, waitingOn } from "./support/operator-key.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 import { idOf } from "./support/reply.ts";
 
@@ -16,6 +28,8 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
   const machine = new Machine();
   /** Whoever looks is root here, and only looks. */
   const operators = openPlane(machine.operatorSocket);
+  /** Nobody opens a home that is another user's, root neither. */
+  const copied = makeFolder();
   let provider: TestProvider;
   let gateway: Started;
   let ident: Started;
@@ -47,7 +61,9 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
   async function waiting(): Promise<readonly Members[]> {
     const pending = async (): Promise<unknown> => (await operators.ask("GET", "/v1/status")).body["approvals_pending"];
     await until("a card waits", async () => Number(await pending()) > 0, 120_000);
-    return JSON.parse((await machine.must(ada, ["approvals", "--json"])).out) as readonly Members[];
+    writeFileSync(join(copied, "vault.json"), readFileSync(join(machine.home, "vault.json")), { mode: 0o600 });
+    const passphraseFile = join(machine.place(gw), "passphrase");
+    return waitingOn(operators, (await operatorOf({ folder: copied, passphraseFile }, "ada")).operator);
   }
 
   /** Whoever calls is known again. */
@@ -82,7 +98,8 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
     // As of an account that was deleted while its processes run: a number, which no file names.
     assert.ok(!readFileSync("/etc/passwd", "utf8").includes(`:${alfa.uid}:`));
     const calling = machine.gw(alfa, ["call", "demo.thing.get", "id=one", "--wait", "120", "--json"]);
-    const [approval = {}] = await waiting();
+    await waiting();
+    const [approval = {}] = JSON.parse((await machine.must(ada, ["approvals", "--json"])).out) as readonly Members[];
     await machine.must(ada, ["approve", idOf(approval, "approval_id")]);
     const done = await calling;
     assert.equal(done.code, 0, done.err);

@@ -16,7 +16,7 @@ import {
   call,
   codeOf,
   type Gateway,
-  Home,
+  type Home,
   type Members,
   makeFolder,
   openPlane,
@@ -25,6 +25,7 @@ import {
   type Reply,
   until,
 } from "./support/home.ts";
+import { QuickHome } from "./support/operator-key.ts";
 import { makePartition, type Partition } from "./support/partition.ts";
 import { type Cluster, makeCluster, needPostgres } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
@@ -117,7 +118,7 @@ before(async () => {
     }
     answerJson(response, 200, { id, name: things.get(id) ?? null });
   });
-  const first = await new Home(makeFolder()).init();
+  const first = await new QuickHome(makeFolder()).init();
   await first.addCredential("acme-token", provider.origin);
   await first.trustPack("acme", consequentialPack(provider.origin));
   await first.addCredential("brew-token", brewer.origin);
@@ -125,7 +126,7 @@ before(async () => {
   assert.equal((await first.run(["hub", "init", cluster.url("owner")])).code, 0);
   for (const name of ["web1", "web2"]) await cluster.sql(`create role ${name} login in role gw_gateway`);
   web1 = await begin("web1", first, way.folder);
-  const second = new Home(makeFolder()).carryFrom(first, "packs");
+  const second = new QuickHome(makeFolder()).carryFrom(first, "packs");
   web2 = await begin("web2", second, cluster.folder);
 });
 after(async () => {

@@ -3,7 +3,17 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { codeOf, demoPack, type Gateway, Home, type Members, makeFolder, openPlane, until } from "./support/home.ts";
+import {
+  codeOf,
+  demoPack,
+  type Gateway,
+  type Home,
+  type Members,
+  makeFolder,
+  openPlane,
+  until,
+} from "./support/home.ts";
+import { QuickHome } from "./support/operator-key.ts";
 import { type Cluster, makeCluster, needPostgres } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 import { idIn } from "./support/reply.ts";
@@ -21,14 +31,14 @@ const running: Gateway[] = [];
 before(async () => {
   if (skip !== false) return;
   [cluster, provider] = await Promise.all([makeCluster(programs, makeFolder()), startProvider()]);
-  web1 = await new Home(makeFolder()).init();
+  web1 = await new QuickHome(makeFolder()).init();
   running.push(await web1.up());
   assert.equal((await web1.run(["hub", "init", cluster.url("owner")])).code, 0);
   await cluster.sql(
     "create role web1 login in role gw_gateway; create role web2 login password 'of-web2' in role gw_gateway; create role ada login in role gw_operator",
   );
   await web1.must(["hub", "join", cluster.url("web1"), "--name", "web1", "--group", "prod"]);
-  web2 = new Home(makeFolder()).carryFrom(web1);
+  web2 = new QuickHome(makeFolder()).carryFrom(web1);
   running.push(await web2.up());
   // Over the network, with a password, which the gateway has from signed policy alone.
   const password = join(makeFolder(), "password");

@@ -10,7 +10,7 @@ import {
   codeOf,
   demoPack,
   type Gateway,
-  Home,
+  type Home,
   type Members,
   makeFolder,
   openPlane,
@@ -19,6 +19,7 @@ import {
   type Reply,
   until,
 } from "./support/home.ts";
+import { QuickHome } from "./support/operator-key.ts";
 import { makePartition, type Partition } from "./support/partition.ts";
 import { type Cluster, makeCluster, needPostgres } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
@@ -59,14 +60,14 @@ before(async () => {
   if (skip !== false) return;
   [cluster, provider] = await Promise.all([makeCluster(programs, makeFolder()), startProvider()]);
   way = await makePartition(cluster);
-  const first = await new Home(makeFolder()).init();
+  const first = await new QuickHome(makeFolder()).init();
   await first.addCredential("demo-token", provider.origin);
   await first.trustPack("demo", demoPack(provider.origin, MORE));
   assert.equal((await first.run(["hub", "init", cluster.url("owner")])).code, 0);
   for (const name of ["web1", "web2", ...FLEET]) await cluster.sql(`create role ${name} login in role gw_gateway`);
   for (const name of FLEET) await cluster.sql("insert into gw_hub.gateways values ($1, $1, '', '')", [name]);
   hosts.push(await begin(first, "web1", cluster.folder));
-  const second = new Home(makeFolder()).carryFrom(first, "packs");
+  const second = new QuickHome(makeFolder()).carryFrom(first, "packs");
   hosts.push(await begin(second, "web2", way.folder));
 });
 async function begin(home: Home, name: string, socket: string): Promise<Host> {

@@ -7,7 +7,7 @@ import {
   codeOf,
   demoPack,
   type Gateway,
-  Home,
+  type Home,
   type Members,
   makeFolder,
   openPlane,
@@ -16,6 +16,7 @@ import {
   type Reply,
   until,
 } from "./support/home.ts";
+import { QuickHome } from "./support/operator-key.ts";
 import { makePartition, type Partition } from "./support/partition.ts";
 import { type Cluster, makeCluster, needPostgres } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
@@ -37,7 +38,7 @@ before(async () => {
   if (skip !== false) return;
   [cluster, provider] = await Promise.all([makeCluster(programs, makeFolder()), startProvider()]);
   way = await makePartition(cluster);
-  home = await new Home(makeFolder()).init();
+  home = await new QuickHome(makeFolder()).init();
   await home.addCredential("demo-token", provider.origin);
   await home.trustPack("demo", demoPack(provider.origin));
   gateway = await home.up();
@@ -45,7 +46,7 @@ before(async () => {
   assert.equal((await home.run(["hub", "init", cluster.url("owner")])).code, 0);
   await cluster.sql("create role web1 login in role gw_gateway; create role ada login in role gw_operator");
   await home.must(["hub", "join", cluster.url("web1", way.folder), "--name", "web1"]);
-  desk = new Home(makeFolder()).carryFrom(home);
+  desk = new QuickHome(makeFolder()).carryFrom(home);
 });
 after(async () => {
   if (skip !== false) return;
@@ -207,7 +208,7 @@ real("a grant is signed and removed from a machine without a gateway, and every 
   assert.doesNotMatch(bodies, /from-afar|demo/, "the database reads nothing of it");
   // The files at the desk are as they were copied; the next change is made from what the gateways follow.
   assert.deepEqual(await grantsOn(hub(), desk), ["from-afar"]);
-  const stray = new Home(makeFolder()).carryFrom(home);
+  const stray = new QuickHome(makeFolder()).carryFrom(home);
   const second = await add("and-another");
   assert.equal(second.code, 0, second.err);
   // Two policies of one number, each signed: what is made from one of them would undo the other.
@@ -225,7 +226,7 @@ real("a grant is signed and removed from a machine without a gateway, and every 
   assert.deepEqual(await grantsOn(hub(), desk), []);
   assert.deepEqual(await grantsOn([]), []);
   assert.equal(codeOf(await desk.operator(["grant", "remove", "from-afar", ...hub()])), "not_found");
-  const another = await new Home(makeFolder()).init();
+  const another = await new QuickHome(makeFolder()).init();
   assert.equal(codeOf(await another.operator(["grant", "list", ...hub()])), "not_found", "no gateway of its vault");
 });
 
@@ -307,7 +308,7 @@ real("a statement with its answer goes after a day, while the gateway stays conn
 real("while the hub is away decisions are made here as ever, and the queue comes back with it", async () => {
   await cluster.kill();
   const { id } = await ask("to be decided here");
-  await home.approve(id);
+  await home.must(["approve", id]);
   const { id: next } = await ask("to be decided there");
   await cluster.start();
   await waitingWith(next);
@@ -341,7 +342,7 @@ function hubIs(code: string | null): Promise<unknown> {
 }
 
 real("what a gateway does not do without its hub is signed, and for a gateway that has one", async () => {
-  const alone = await new Home(makeFolder()).init();
+  const alone = await new QuickHome(makeFolder()).init();
   const unjoined = await alone.operator(["hub", "set", "--log", "before_answer"]);
   assert.equal(codeOf(unjoined), "hub_not_joined", unjoined.err);
   for (const odd of [[], ["--log", "sometimes"], ["--grace-s", "-1"], ["--grace-s", "86401"]])

@@ -6,7 +6,7 @@ import { answerJson, consequentialPack } from "../support/consequential.ts";
 import {
   call,
   type Gateway,
-  Home,
+  type Home,
   type Members,
   makeFolder,
   openPlane,
@@ -15,6 +15,7 @@ import {
   type Reply,
   until,
 } from "../support/home.ts";
+import { QuickHome } from "../support/operator-key.ts";
 import { makePartition, type Partition } from "../support/partition.ts";
 import { type Cluster, makeCluster } from "../support/postgres.ts";
 import { startProvider, type TestProvider } from "../support/provider.ts";
@@ -103,7 +104,7 @@ export async function makeFleet(programs: string, more: readonly string[] = [], 
     }
     answerJson(response, 200, { id, name: things.get(id) ?? null });
   });
-  const first = await new Home(makeFolder()).init();
+  const first = await new QuickHome(makeFolder()).init();
   await first.addCredential("acme-token", provider.origin);
   await first.trustPack("acme", consequentialPack(provider.origin));
   assert.equal((await first.run(["hub", "init", cluster.url("owner")])).code, 0);
@@ -122,7 +123,7 @@ export async function makeFleet(programs: string, more: readonly string[] = [], 
   await first.must(["hub", "set", "--log", "before_answer", "--operations", "shared"]);
   const others: Host[] = [];
   for (const name of names) {
-    others.push(await begin(name, new Home(makeFolder()).carryFrom(first, "packs")));
+    others.push(await begin(name, new QuickHome(makeFolder()).carryFrom(first, "packs")));
     await until("all have the same policy", async () => {
       const all = await Promise.all([web1, ...others].map((host) => host.home.status()));
       return new Set(all.map((one) => one["policy_version"])).size === 1;
