@@ -72,7 +72,7 @@ export async function makeCluster(
   programs: string,
   folder: string,
   as?: Identity,
-  { connections = 40, fsync = false }: { readonly connections?: number; readonly fsync?: boolean } = {},
+  { connections = 50, fsync = false }: { readonly connections?: number; readonly fsync?: boolean } = {},
 ): Promise<Cluster> {
   const data = join(folder, "data");
   if (as !== undefined) {
@@ -159,10 +159,10 @@ async function serve(made: Server): Promise<Cluster> {
     return client;
   }
 
-  /** Its sessions stay for the next statement: to begin one is a process of the server. */
+  /** A few sessions that stay for the next statement: to begin one is a process of the server, which has room for so many. */
   function openOwner(): pg.Pool {
-    const pool = new pg.Pool({ host: folder, port, user: "owner", database: "postgres", allowExitOnIdle: true });
-    return pool.on("error", () => undefined);
+    const login = { host: folder, port, user: "owner", database: "postgres" };
+    return new pg.Pool({ ...login, max: 2, allowExitOnIdle: true }).on("error", () => undefined);
   }
   let owner = openOwner();
 
