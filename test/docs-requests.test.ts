@@ -69,6 +69,7 @@ test("a handler that asks for a member the schema lacks does not compile", () =>
   const options = [
     "--ignoreConfig",
     "--noEmit",
+    "--singleThreaded",
     "--strict",
     "--skipLibCheck",
     "--target",
