@@ -18,11 +18,14 @@ export function sampleOf<Case>(campaign: string, cases: readonly Case[], count: 
 
 const told = new Set<string>();
 
-/** The same for cases that come up by themselves, each with a name of its own: whether this one is among the one in `every` that is played. */
+/** The same for cases that come up by themselves, each with a name of its own: whether this one is the first, or among the one in `every` that is played. */
 export function isSampled(campaign: string, name: string, every: number): boolean {
   if (whole) return true;
-  if (!told.has(campaign)) console.log(`${campaign}: one in ${every}, GW_TEST_SEED=${seed}`);
-  told.add(campaign);
+  if (!told.has(campaign)) {
+    console.log(`${campaign}: the first and one in ${every}, GW_TEST_SEED=${seed}`);
+    told.add(campaign);
+    return true;
+  }
   const number = [...name].reduce((sum, letter) => scatter(sum ^ letter.charCodeAt(0)), seed);
   return number % every === 0;
 }
