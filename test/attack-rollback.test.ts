@@ -204,6 +204,10 @@ describe("what was once in force does not come back behind our back", { ...asUse
       writeFileSync(path, seen.replace(/"wholeAtMs":\d+/, `"wholeAtMs":${Date.now() - 25 * 3_600_000}`));
       assert.match((await twin.must(["approvals"])).err, /the log does not hold \(frame_link/);
       writeFileSync(first, whole);
+      const sealed = /"sealed":\{"frame":\d+,"link":"[0-9a-f]{64}"\}/;
+      assert.match(seen, sealed);
+      writeFileSync(path, seen.replace(sealed, `"sealed":{"frame":1,"link":"${"0".repeat(64)}"}`));
+      assert.equal(codeOf(await twin.operator(["approvals"])), "log_rolled_back", "a seal that was seen is held to");
       writeFileSync(path, seen);
       const newest = readFileSync(last);
       const at = newest.lastIndexOf(0xff);

@@ -326,7 +326,50 @@ for (const [name, change] of Object.entries(frameAttacks)) {
       "attest_mismatch",
     );
   });
+  test(`re-chained: ${name} is found by who remembers a seal behind it, without the signatures before that`, async () => {
+    const { sealed } = await verify(large);
+    const folder = copyFolder(large);
+    edit(folder, 1, change);
+    rechain(folder);
+    const { exit, firstBreach } = await verify(folder, { sealed });
+    const codes = [
+      "head_mismatch",
+      "seal_count",
+      "seal_missing",
+      "frame_misplaced",
+      "attest_mismatch",
+      "length_mismatch",
+    ];
+    assert.deepEqual([exit, codes.includes(firstBreach?.code ?? "")], [1, true], firstBreach?.code);
+  });
 }
+
+test("signatures up to a seal that was found good before are not verified again, and those behind it are", async () => {
+  const folder = freshFolder();
+  const log = await openTestLog(folder, { keys });
+  for (let turn = 0; turn < 3; turn++) {
+    await log.append([intentEvent(turn)]);
+    await log.seal();
+  }
+  await log.close();
+  edit(folder, 1, ({ pieces }) => {
+    const { body } = pieces[indexOf(pieces, SEAL, 2)] ?? assert.fail();
+    body.writeUInt8(body.readUInt8(body.length - 1) ^ 1, body.length - 1);
+  });
+  rechain(folder);
+  const seals = dissect(pathOf(folder, 1)).pieces.filter(({ type }) => type === SEAL);
+  const sealedAt = (index: number) => {
+    const { frame, link } = seals.at(index) ?? assert.fail();
+    return { allowUnattested: true, sealed: { frame, link: link.toString("hex") } };
+  };
+  const codeOf = async (extra: object) => (await verify(folder, { operators: undefined, ...extra })).firstBreach?.code;
+  assert.equal(await codeOf({ allowUnattested: true }), "seal_signature");
+  assert.equal(await codeOf(sealedAt(1)), "seal_signature");
+  assert.equal(await codeOf(sealedAt(-1)), undefined);
+  const { sealed, ...unattested } = sealedAt(-1);
+  assert.equal(await codeOf({ ...unattested, sealed: { ...sealed, link: "0".repeat(64) } }), "head_mismatch");
+  assert.equal(await codeOf({ ...unattested, sealed: { ...sealed, frame: sealed.frame + 1 } }), "head_behind");
+});
 
 test("re-chained: seals stripped from the last segment leave records before the first seal, which is found", async () => {
   // With the attestations gone too it is a record, and not a mark, that stands right behind the OPEN.

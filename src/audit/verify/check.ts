@@ -63,6 +63,7 @@ export function startCheck(options: CheckOptions, start: Start, live: boolean): 
     attestations: [],
     notices: [],
     pins,
+    signedThrough: options.sealed?.frame ?? -1,
     hands: options.readHand === undefined ? null : startHands(options.readHand, pins),
     tree: growTree(),
     ...(start.cut === null ? {} : walkFrom(start.cut)),

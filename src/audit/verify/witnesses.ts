@@ -9,6 +9,11 @@ export interface Known {
   readonly checkpoint?: string;
   /** Heads that someone remembers, kept outside the log's folder. */
   readonly heads?: readonly { readonly frame: number; readonly link: string }[];
+  /**
+   * The last seal that an earlier check of this very log found good, remembered outside the log's folder. The bytes that lead to its link
+   * are those that were checked then: their signatures are not verified again, since all of them would cost more with every day.
+   */
+  readonly sealed?: { readonly frame: number; readonly link: string } | null;
 }
 
 export interface Witnesses {
@@ -36,7 +41,9 @@ export interface Witnesses {
 /** `cut`: what the walk begins with; null at the beginning. */
 export function startWitnesses(given: Known, pins: readonly Buffer[] | null, cut: Cut | null): Witnesses {
   const checkpoint = given.checkpoint === undefined ? null : readCheckpoint(given.checkpoint, pins ?? []);
-  const known = [...(given.heads ?? [])].sort((a, b) => a.frame - b.frame);
+  const known = [...(given.heads ?? []), ...(given.sealed == null ? [] : [given.sealed])].sort(
+    (a, b) => a.frame - b.frame,
+  );
   const begins = cut?.nextFrame ?? 0;
   const links = cut === null ? new Map<number, string>() : linksIn(cut);
   const before = known

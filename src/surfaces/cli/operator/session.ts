@@ -131,7 +131,8 @@ function isBehind(status: Status, { vault, policy }: SeenLine) {
  * Vouches for what the live gateway wrote, after seeing that the log extends the head this operator remembers. A log that
  * does not is never attested. One that was cut back is refused, since what it said of newer files is gone with its end;
  * about one that is damaged otherwise the person is told, and what they came for still works. Once a day all of the log is
- * checked, otherwise what came since the last check: else every command would cost more with every day.
+ * checked, otherwise the newest segment, and of both only signatures that came since the last check: else every command would cost more
+ * with every day.
  */
 export async function attestLog(
   { home }: OperatorOptions,
@@ -150,6 +151,7 @@ export async function attestLog(
     allowUnattested: true,
     cutAt: "newest",
     from,
+    sealed: seen.checked?.sealed ?? null,
     ...(seen.head === null ? {} : { heads: [seen.head] }),
   });
   if (report.exit !== 0) {
@@ -173,7 +175,11 @@ export async function attestLog(
   await client.attest(statement);
   await remember(stateFolder, home, vault, {
     head: { frame: offer.headFrame, link: offer.headLink.toString("hex") },
-    checked: { cut: report.cut, wholeAtMs: report.begins.segment === from?.segment ? wholeAtMs : nowMs },
+    checked: {
+      cut: report.cut,
+      wholeAtMs: report.begins.segment === from?.segment ? wholeAtMs : nowMs,
+      sealed: report.sealed === null ? null : { frame: report.sealed.frame, link: report.sealed.link },
+    },
     ...(log === undefined ? {} : { log }),
   });
 }

@@ -40,6 +40,8 @@ export interface SeenCheck {
   /** Where the next check begins; null while there is one segment only. */
   readonly cut: Cut | null;
   readonly wholeAtMs: number;
+  /** The last seal of the log that was found good; absent from what earlier versions remembered. */
+  readonly sealed?: SeenHead | null;
 }
 
 const SEEN_BYTES = 4_194_304;
