@@ -136,7 +136,8 @@ test("a digest is made once for a file, off the loop, and anew when the file has
   const look = async (): Promise<string> => {
     const fd = openSync(path, "r");
     try {
-      return (await inspector.inspect({ fd, path, mappings: [] })).digests.sha256;
+      const answer = await inspector.inspect({ fd, directory: null, path, mappings: [] });
+      return answer.kind === "read" ? answer.digests.sha256 : assert.fail(answer.why);
     } finally {
       closeSync(fd);
     }

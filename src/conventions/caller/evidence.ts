@@ -13,7 +13,7 @@ export interface CallerEvidence {
   readonly pathObserved: string;
   readonly signingIdentifier: string | null;
   readonly designatedRequirement: string | null;
-  /** `sha256:<hex>` of the opened image on Linux, the code directory hash on macOS. */
+  /** `sha256:<hex>` of the opened image on Linux, the code directory hash on macOS; `unproven:<id>`, of this one look, where nothing that can be read says what runs. */
   readonly cdhash: string;
   readonly validity: CallerValidity;
   readonly authority: Authority;
@@ -46,6 +46,18 @@ export interface Ancestor {
   readonly pid: number;
   readonly startTime: string;
   readonly path: string | null;
+}
+
+const UNPROVEN = "unproven:";
+
+/** Stands for the digest of an image of which nobody can say what it holds: equal to no file's, and to that of no other look. */
+export function unprovenDigest(id: string): string {
+  return `${UNPROVEN}${id}`;
+}
+
+/** Whether two processes with this digest run the same file. */
+export function namesImage(cdhash: string): boolean {
+  return cdhash !== "" && !cdhash.startsWith(UNPROVEN);
 }
 
 /** The specification's `caller` object. */

@@ -1,3 +1,4 @@
+import { namesImage } from "../../conventions/caller/evidence.ts";
 import { mayContinue } from "../../conventions/caller/session.ts";
 import { narrowScope } from "../../conventions/scope/scope.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -64,7 +65,10 @@ function footingOf(core: RunNeeds, run: Run, kin: Kin, caller: LiveCaller): Foot
   const owner = run.sessions.get(run.ownerKey);
   if (owner === undefined) throw new Denied("not_found", "There is no such run for this caller.");
   const { cdhash } = caller.evidence;
-  if (owner.grant === null ? cdhash === owner.caller.evidence.cdhash : isCovered(core, owner, caller)) return owner;
+  const isOwners = namesImage(cdhash) && cdhash === owner.caller.evidence.cdhash;
+  if (owner.grant === null ? isOwners : isCovered(core, owner, caller)) return owner;
+  // Nobody can say that the next process runs the same: a yes and a no are about this one.
+  if (!namesImage(cdhash)) return askAboutImage(core, run, owner, caller);
   const known = kin.images.get(cdhash);
   if (known !== undefined) return known;
   const asked = askAboutImage(core, run, owner, caller);
@@ -88,9 +92,11 @@ async function askAboutImage(
   owner: Session,
   caller: LiveCaller,
 ): Promise<Footing> {
-  const notes = [
-    `process ${owner.caller.pid} started it with gw run, and no card of this run has shown this image (${caller.evidence.cdhash}); approving lets every process with this image that it starts act in this run`,
-  ];
+  const { cdhash } = caller.evidence;
+  const why = namesImage(cdhash)
+    ? `no card of this run has shown this image (${cdhash}); approving lets every process with this image that it starts act in this run`
+    : "nobody can say which image it runs; approving lets this one process act in this run";
+  const notes = [`process ${owner.caller.pid} started it with gw run, and ${why}`];
   const ask = core.desk.ask(writeQuestion(core, { mode: "join", run, caller, scope: owner.scope, call: null, notes }));
   const { statement } = await ask.answer;
   const scope = narrowScope(owner.scope, statement.narrow);

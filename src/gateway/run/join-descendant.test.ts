@@ -126,6 +126,25 @@ test("a person is asked once about another image, and what they left of the scop
   assert.equal(asked.length, 2, "another image was not");
 });
 
+test("each process of which nobody can say what it runs is asked about, also below a wrapper like it", async () => {
+  for (const image of ["unproven:1", ""]) {
+    const { asked, join, wrapper } = stand();
+    Object.assign(wrapper.evidence, { cdhash: image });
+    const first = join(callerOf("first", 8, image, [7]));
+    await settle();
+    asked[0]?.resolve(yes());
+    assert.equal((await first).approvedBy, "bob");
+    const second = join(callerOf("second", 9, image, [7]));
+    await settle();
+    assert.equal(asked.length, 2);
+    asked[1]?.reject(new Denied("approval_denied", "no"));
+    await assert.rejects(second, denies("approval_denied"));
+    void join(callerOf("third", 10, image, [7])).catch(() => undefined);
+    await settle();
+    assert.equal(asked.length, 3);
+  }
+});
+
 test("a no stands for the run, and a question that nobody answered may be asked again", async () => {
   const { asked, join } = stand();
   const child = () => callerOf("child", 8, "sha256:x", [7]);

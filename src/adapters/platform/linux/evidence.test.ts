@@ -2,20 +2,22 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { validityOf } from "../../../conventions/caller/authority.ts";
 import { decideAuthority } from "./evidence.ts";
-import type { ImageAnswer } from "./image/inspect-worker.ts";
+import type { ImageAnswer, ImageRead } from "./image/inspect-worker.ts";
 
 const SHA = `sha256:${"1".repeat(64)}`;
-const bare: ImageAnswer = {
+const loaded = { changed: [], unowned: [] };
+const bare: ImageAnswer & ImageRead = {
+  kind: "read",
   digests: { sha256: SHA, md5: null, bytes: 1 },
   sigstore: null,
   ima: null,
   verity: null,
   package: null,
-  unowned: [],
+  ...loaded,
 };
 const signed = { kind: "valid", name: "Acme", subject: "s", issuer: "i", keyId: "k" } as const;
 const record = { record: "dpkg", package: "curl", version: "8", vendor: "Debian", matches: true } as const;
-const everything: ImageAnswer = {
+const everything: ImageAnswer & ImageRead = {
   ...bare,
   sigstore: signed,
   ima: { kind: "valid", name: "Acme", keyId: "01" },
@@ -61,4 +63,10 @@ test("a stranger's signature leaves the image unsigned and says so", () => {
 test("fs-verity without the kernel's demand for signatures, and a record without checksum, vouch for nothing", () => {
   assert.equal(decideAuthority({ ...bare, verity: { digest: "sha256:2", signed: false } }, new Map()).kind, "unsigned");
   assert.equal(decideAuthority({ ...bare, package: { ...record, matches: null } }, new Map()).kind, "unsigned");
+});
+
+test("of an image that a program in user space answers for no claim holds, and the card says why", () => {
+  const found = decideAuthority({ ...everything, kind: "unproven", why: "FUSE" }, enrolled);
+  assert.deepEqual(found, { kind: "unsigned", note: "FUSE" });
+  assert.equal(validityOf(found), "unsigned");
 });

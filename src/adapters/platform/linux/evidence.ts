@@ -1,10 +1,13 @@
+import { randomUUID } from "node:crypto";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { type Authority, validityOf } from "../../../conventions/caller/authority.ts";
+import { unprovenDigest } from "../../../conventions/caller/evidence.ts";
 import { walkAncestry } from "./ancestry.ts";
 import type { EvidenceReader } from "./callers.ts";
 import type { Hold } from "./hold.ts";
 import { createImageInspector, type ImageInspector, type ImageSettings } from "./image/inspect.ts";
 import type { ImageAnswer } from "./image/inspect-worker.ts";
+import type { Mapped } from "./image/mount.ts";
 import { type ImageKnown, isUntold, parseCommand, readInterpreter } from "./interpreter.ts";
 import { inodeOf, type Mapping, parseMaps, readProc } from "./proc.ts";
 
@@ -16,7 +19,6 @@ export interface CallerPolicy extends ImageSettings {
 
 const COMMAND_LIMIT = 131_072;
 const MAPPINGS_LISTED = 64;
-const DELETED = " (deleted)";
 
 export function createEvidenceReader(policy: () => CallerPolicy): EvidenceReader {
   const inspector: ImageInspector = createImageInspector(() => {
@@ -28,16 +30,17 @@ export function createEvidenceReader(policy: () => CallerPolicy): EvidenceReader
     const { path } = hold;
     const command = parseCommand(readProc(hold.directory, "cmdline", COMMAND_LIMIT) ?? Buffer.alloc(0));
     const ancestors = walkAncestry(hold.peer.pid);
-    const mapped = listMappedFiles(hold, path);
-    const answer = await inspector.inspect({ fd: hold.image, path, mappings: mapped.intact });
+    const mappings = listMappedFiles(hold);
+    const answer = await inspector.inspect({ fd: hold.image, directory: hold.directory, path, mappings });
     const found = decideAuthority(answer, policy().enrolled);
     const nobody = found.kind === "unsigned" && found.note === null;
     own ??= nobody ? digestOwn(inspector) : null;
-    const authority: Authority = nobody && (await own) === answer.digests.sha256 ? { kind: "own_runtime" } : found;
+    const digest = answer.kind === "read" ? answer.digests.sha256 : null;
+    const authority: Authority = nobody && digest !== null && (await own) === digest ? { kind: "own_runtime" } : found;
     const claims = claimsOf(authority, answer);
     const known: ImageKnown = {
-      mapped: [...mapped.intact, ...mapped.changed],
-      package: answer.package?.package ?? null,
+      mapped: [...new Set(mappings.map((one) => one.path))].filter((name) => name !== path),
+      package: answer.kind === "read" ? (answer.package?.package ?? null) : null,
       inode: inodeOf(`/proc/self/fd/${hold.image}`),
     };
     const interpreter = readInterpreter(path, command, known);
@@ -51,12 +54,12 @@ export function createEvidenceReader(policy: () => CallerPolicy): EvidenceReader
       pathObserved: path,
       signingIdentifier: claims.identifier,
       designatedRequirement: claims.requirement,
-      cdhash: answer.digests.sha256,
+      cdhash: digest ?? unprovenDigest(randomUUID()),
       validity: validityOf(authority),
       authority,
       interpreter,
       interpreterUnsure: interpreter === null && isUntold(known),
-      unownedMappings: [...mapped.changed, ...withoutOwn(answer.unowned, hold)].slice(0, MAPPINGS_LISTED),
+      unownedMappings: [...answer.changed, ...withoutOwn(answer.unowned, hold)].slice(0, MAPPINGS_LISTED),
       ancestors,
       namespaces: hold.namespaces,
       binding: hold.peer.durable && hold.namespaces === "own" ? "process" : "connection",
@@ -78,7 +81,8 @@ function withoutOwn(paths: readonly string[], hold: Hold): readonly string[] {
 async function digestOwn(inspector: ImageInspector): Promise<string | null> {
   const fd = openSync("/proc/self/exe", "r");
   try {
-    return (await inspector.inspect({ fd, path: process.execPath, mappings: [] })).digests.sha256;
+    const answer = await inspector.inspect({ fd, directory: null, path: process.execPath, mappings: [] });
+    return answer.kind === "read" ? answer.digests.sha256 : null;
   } catch {
     return null;
   } finally {
@@ -88,6 +92,7 @@ async function digestOwn(inspector: ImageInspector): Promise<string | null> {
 
 /** The strongest claim that holds. A claim that is made and is wrong is said, and hides the weaker ones. */
 export function decideAuthority(answer: ImageAnswer, enrolled: CallerPolicy["enrolled"]): Authority {
+  if (answer.kind === "unproven") return { kind: "unsigned", note: answer.why };
   const enrolment = enrolled.get(answer.digests.sha256);
   if (enrolment !== undefined) return { kind: "enrolled", name: enrolment.name, by: enrolment.by };
   const { sigstore, ima, verity, package: record } = answer;
@@ -114,13 +119,13 @@ export function decideAuthority(answer: ImageAnswer, enrolled: CallerPolicy["enr
 
 function claimsOf(
   authority: Authority,
-  { sigstore }: ImageAnswer,
+  answer: ImageAnswer,
 ): { readonly identifier: string | null; readonly requirement: string | null } {
   switch (authority.kind) {
     case "enrolled":
       return { identifier: authority.name, requirement: null };
     case "sigstore":
-      return { identifier: authority.subject, requirement: sigstore?.kind === "valid" ? sigstore.keyId : null };
+      return { identifier: authority.subject, requirement: keyIdOf(answer) };
     case "ima":
       return { identifier: authority.name, requirement: authority.keyId };
     case "package":
@@ -135,19 +140,15 @@ function claimsOf(
   }
 }
 
-/** Files that the process can run code from. Those that are no longer the file of their name have no record to ask. */
-function listMappedFiles(
-  hold: Hold,
-  imagePath: string,
-): { readonly intact: readonly string[]; readonly changed: readonly string[] } {
-  const files = new Map<string, boolean>();
-  for (const { executable, inode, path } of hold.mappings) {
-    if (!executable || inode === "0" || path === imagePath) continue;
-    const name = path.endsWith(DELETED) ? null : inodeOf(path);
-    const intact = name !== null && name.split(" ")[1] === inode;
-    files.set(path, (files.get(path) ?? true) && intact);
+function keyIdOf(answer: ImageAnswer): string | null {
+  return answer.kind === "read" && answer.sigstore?.kind === "valid" ? answer.sigstore.keyId : null;
+}
+
+/** Files that the process can run code from, each once. */
+function listMappedFiles({ mappings }: Hold): readonly Mapped[] {
+  const files = new Map<string, Mapped>();
+  for (const { executable, device, inode, path } of mappings) {
+    if (executable && inode !== "0") files.set(`${device} ${inode} ${path}`, { device, inode, path });
   }
-  const list = (wanted: boolean): string[] =>
-    [...files].filter(([, intact]) => intact === wanted).map(([path]) => path);
-  return { intact: list(true), changed: list(false) };
+  return [...files.values()];
 }

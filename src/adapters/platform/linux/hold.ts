@@ -22,7 +22,7 @@ import {
 
 /**
  * One process image, held by descriptors that cannot come to mean another: the pidfd, its directory in /proc, the
- * opened image file and the address space behind an open `maps`. `check` compares all of it with a fresh look.
+ * image file (`O_PATH`: what is read of it is read elsewhere) and the address space behind an open `maps`. `check` compares all of it with a fresh look.
  */
 export interface Hold {
   readonly peer: Peer;
@@ -47,6 +47,8 @@ export interface Hold {
 }
 
 const MAPS_LIMIT = 16 * 1_048_576;
+/** Holds a file without opening it: no server of a file system is asked, now or when it is closed. */
+const O_PATH = 0o10000000;
 const POLLIN = 1;
 const POLLFD_SIZE = 8;
 const POLLFD_REVENTS_AT = 6;
@@ -72,12 +74,12 @@ export function holdProcess(peer: Peer, { askKernel = true, foreign }: HoldOptio
     execWatch = lent === undefined ? (askKernel ? watchExec(peer.pid) : undefined) : adopt(lent.execWatch);
     const directory = openProcess(peer.pid);
     open.push(directory);
-    const inside = (name: string): number => {
-      const fd = openSync(pathIn(directory, name), constants.O_RDONLY);
+    const inside = (name: string, flags: number = constants.O_RDONLY): number => {
+      const fd = openSync(pathIn(directory, name), flags);
       open.push(fd);
       return fd;
     };
-    const image = lent?.image ?? inside("exe");
+    const image = lent?.image ?? inside("exe", O_PATH);
     const maps = lent?.maps ?? inside("maps");
     const stat = inside("stat");
     const status = inside("status");

@@ -2,9 +2,21 @@ import { closeSync, constants, openSync, readlinkSync, readSync } from "node:fs"
 import { loadLibc } from "./libc.ts";
 
 const AT_FDCWD = -100;
+const AT_EMPTY_PATH = 0x1000;
+/** What the kernel knows already: no server of a file system is asked, and none can keep us waiting. */
+const AT_STATX_DONT_SYNC = 0x4000;
 const STATX_INO = 0x100;
+const STATX_SIZE_AND_TIMES = 0x2c0;
+const STATX_MNT_ID = 0x1000;
+/** Linux 6.8: a number that no later mount gets. */
+const STATX_MNT_ID_UNIQUE = 0x4000;
 const STATX_INO_AT = 32;
+const STATX_SIZE_AT = 40;
+const STATX_CTIME_AT = 96;
+const STATX_MTIME_AT = 112;
 const STATX_MAJOR_AT = 136;
+const STATX_MOUNT_AT = 144;
+const TIME_BYTES = 12;
 const statxAnswer = Buffer.alloc(256);
 const SPACE = 0x20;
 const CLOSING = 0x29;
@@ -84,9 +96,56 @@ export function inodeOf(path: string): string | null {
 }
 
 export function inodeIn(directory: number, name: string): string | null {
-  if (loadLibc().statx(directory, name, 0, STATX_INO, statxAnswer) !== 0) return null;
-  const device = `${statxAnswer.readUInt32LE(STATX_MAJOR_AT)}:${statxAnswer.readUInt32LE(STATX_MAJOR_AT + 4)}`;
-  return `${device} ${statxAnswer.readBigUInt64LE(STATX_INO_AT)}`;
+  if (loadLibc().statx(directory, name, AT_STATX_DONT_SYNC, STATX_INO, statxAnswer) !== 0) return null;
+  return `${deviceOf(statxAnswer)} ${statxAnswer.readBigUInt64LE(STATX_INO_AT)}`;
+}
+
+/** The opened file, told from all others by what a file system keeps of it. Only the kernel's own are to be believed in that. */
+export interface FileIdentity {
+  readonly name: string;
+  readonly bytes: bigint;
+  /** The mount that it lies on, of which there is no second one until the machine stops; null before Linux 6.8. */
+  readonly mount: string | null;
+}
+
+export function identityIn(fd: number): FileIdentity | null {
+  const wanted = STATX_INO | STATX_SIZE_AND_TIMES | STATX_MNT_ID_UNIQUE;
+  if (loadLibc().statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, wanted, statxAnswer) !== 0) return null;
+  const bytes = statxAnswer.readBigUInt64LE(STATX_SIZE_AT);
+  const [changed, written] = [STATX_CTIME_AT, STATX_MTIME_AT].map((at) =>
+    statxAnswer.toString("hex", at, at + TIME_BYTES),
+  );
+  const name = [deviceOf(statxAnswer), statxAnswer.readBigUInt64LE(STATX_INO_AT), written, changed, bytes].join(" ");
+  return { name, bytes, mount: mountIn(statxAnswer, STATX_MNT_ID_UNIQUE) };
+}
+
+/** Where a file lies: its inode, and its mount as `mountinfo` numbers them (null before Linux 5.8). */
+export interface Place {
+  readonly inode: string;
+  readonly mount: string | null;
+}
+
+/** Of a name, which is walked: on a file system that a program answers for this may take as long as that program pleases. */
+export function placeOf(path: string): Place | null {
+  return placeIn(AT_FDCWD, path, AT_STATX_DONT_SYNC);
+}
+
+export function placeOfOpened(fd: number): Place | null {
+  return placeIn(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC);
+}
+
+function placeIn(directory: number, name: string, flags: number): Place | null {
+  if (loadLibc().statx(directory, name, flags, STATX_INO | STATX_MNT_ID, statxAnswer) !== 0) return null;
+  const inode = statxAnswer.readBigUInt64LE(STATX_INO_AT).toString();
+  return { inode, mount: mountIn(statxAnswer, STATX_MNT_ID) };
+}
+
+function mountIn(answer: Buffer, kind: number): string | null {
+  return (answer.readUInt32LE(0) & kind) === 0 ? null : answer.readBigUInt64LE(STATX_MOUNT_AT).toString();
+}
+
+function deviceOf(answer: Buffer): string {
+  return `${answer.readUInt32LE(STATX_MAJOR_AT)}:${answer.readUInt32LE(STATX_MAJOR_AT + 4)}`;
 }
 
 /**

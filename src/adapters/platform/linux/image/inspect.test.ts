@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import {
+  chmodSync,
   closeSync,
   ftruncateSync,
   mkdtempSync,
@@ -7,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,18 +17,43 @@ import { after, test } from "node:test";
 import { defaults } from "../../../../kernel/defaults.ts";
 import { Denied } from "../../../../kernel/failure.ts";
 import { createImageInspector, type ImageSettings } from "./inspect.ts";
+import type { ImageAnswer, ImageRead } from "./inspect-worker.ts";
+import type { Mapped } from "./mount.ts";
 
 const skip = process.platform === "linux" ? false : "images are looked at on Linux";
+const O_PATH = 0o10000000;
 const folder = mkdtempSync(join(tmpdir(), "gw-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 const nothing: ImageSettings = { sigstore: null, imaKeys: [] };
+
+function readOf(answer: ImageAnswer): ImageRead {
+  return answer.kind === "read" ? answer : assert.fail(answer.why);
+}
+
+/** As a process that runs code from this file would have it in its maps. */
+function mappingOf(path: string): Mapped {
+  const { dev, ino } = statSync(path);
+  const hex = (number: number): string => number.toString(16).padStart(2, "0");
+  return { device: `${hex(dev >> 8)}:${hex(dev & 0xff)}`, inode: String(ino), path };
+}
+
+test("an image that the gateway may not read is refused, and so is its caller alone", { skip }, async (context) => {
+  if (process.getuid?.() === 0) return context.skip("root reads everything");
+  const path = join(folder, "closed");
+  writeFileSync(path, "image", { mode: 0o711 });
+  const fd = openSync(path, O_PATH);
+  chmodSync(path, 0o111);
+  const look = createImageInspector(() => nothing).inspect({ fd, directory: null, path, mappings: [] });
+  await assert.rejects(look, (error) => error instanceof Denied && error.code === "caller_unreadable");
+  closeSync(fd);
+});
 
 test("an image that is too large is refused before it is read", { skip }, () => {
   const fd = openSync(join(folder, "huge"), "w+");
   ftruncateSync(fd, defaults.callerImageBytes + 1);
   const inspector = createImageInspector(() => nothing);
   assert.throws(
-    () => inspector.inspect({ fd, path: "/huge", mappings: [] }),
+    () => inspector.inspect({ fd, directory: null, path: "/huge", mappings: [] }),
     (error) => error instanceof Denied && error.code === "caller_unreadable",
   );
   closeSync(fd);
@@ -37,10 +64,10 @@ test("an image that changes while it is read is refused, and not remembered", { 
   writeFileSync(path, Buffer.alloc(5_000_000));
   const fd = openSync(path, "r");
   const inspector = createImageInspector(() => nothing);
-  const looking = inspector.inspect({ fd, path, mappings: [] });
+  const looking = inspector.inspect({ fd, directory: null, path, mappings: [] });
   writeFileSync(path, "more", { flag: "a" });
   await assert.rejects(looking, (error) => error instanceof Denied && error.code === "caller_replaced");
-  assert.equal((await inspector.inspect({ fd, path, mappings: [] })).digests.bytes, 5_000_004);
+  assert.equal(readOf(await inspector.inspect({ fd, directory: null, path, mappings: [] })).digests.bytes, 5_000_004);
   closeSync(fd);
 });
 
@@ -50,23 +77,28 @@ test("a change of policy asks again and keeps the digest", { skip }, async () =>
   const fd = openSync(path, "r");
   let settings = nothing;
   const inspector = createImageInspector(() => settings);
-  const first = inspector.inspect({ fd, path, mappings: [] });
-  assert.equal(inspector.inspect({ fd, path, mappings: [] }), first);
+  const first = inspector.inspect({ fd, directory: null, path, mappings: [] });
+  assert.equal(inspector.inspect({ fd, directory: null, path, mappings: [] }), first);
   settings = { ...nothing, imaKeys: [{ name: "x", pem: "not read without a signature" }] };
-  const second = inspector.inspect({ fd, path, mappings: [] });
+  const second = inspector.inspect({ fd, directory: null, path, mappings: [] });
   assert.notEqual(second, first);
-  assert.deepEqual((await second).digests, (await first).digests);
+  assert.deepEqual(readOf(await second).digests, readOf(await first).digests);
   closeSync(fd);
 });
 
-test("files that no package owns are named, and a package's are not", { skip }, async () => {
+test("files that no package owns are named, and so are those that are not the file of their name", {
+  skip,
+}, async () => {
   const path = join(folder, "mine");
   writeFileSync(path, "image");
   const fd = openSync(path, "r");
   const inspector = createImageInspector(() => nothing);
-  const answer = await inspector.inspect({ fd, path, mappings: [path, "/nowhere/x.so"] });
-  assert.deepEqual(answer.unowned, [path, "/nowhere/x.so"]);
-  assert.equal(answer.package, null);
+  const there = mappingOf(path);
+  const mappings = [there, { ...there, path: "/nowhere/x.so" }, { ...there, inode: "1", path: process.execPath }];
+  const answer = await inspector.inspect({ fd, directory: null, path: "/other", mappings });
+  assert.deepEqual(answer.unowned, [path]);
+  assert.deepEqual(answer.changed, ["/nowhere/x.so", process.execPath]);
+  assert.equal(readOf(answer).package, null);
   closeSync(fd);
 });
 
@@ -81,7 +113,7 @@ test("a small new image is looked at beside large ones, and after one of them wh
       const fd = openSync(join(folder, name), "w+");
       open.push(fd);
       ftruncateSync(fd, bytes);
-      await inspector.inspect({ fd, path: `/${name}`, mappings: [] });
+      await inspector.inspect({ fd, directory: null, path: `/${name}`, mappings: [] });
       order.push(name);
     });
     await Promise.all(looks);
@@ -113,13 +145,13 @@ test("a thread that has answered is asked the next question too", { skip }, asyn
   const fd = openSync(path, "r");
   const before = threads();
   const inspector = createImageInspector(() => nothing);
-  const started = async (mappings: readonly string[]): Promise<readonly string[]> => {
-    await inspector.inspect({ fd, path, mappings });
+  const started = async (mappings: readonly Mapped[]): Promise<readonly string[]> => {
+    await inspector.inspect({ fd, directory: null, path, mappings });
     return threads().filter((id) => !before.includes(id));
   };
   const first = await started([]);
   assert.equal(first.length, 1);
-  assert.deepEqual(await started(["/nowhere/x.so"]), first);
+  assert.deepEqual(await started([{ device: "00:01", inode: "1", path: "/nowhere/x.so" }]), first);
   closeSync(fd);
 });
 
@@ -131,14 +163,14 @@ test("a file that cannot be read takes its thread with it and nobody's turn: tho
   const path = join(folder, "sound");
   writeFileSync(path, "image");
   const sound = openSync(path, "r");
-  const look = (fd: number, name: string) => inspector.inspect({ fd, path: name, mappings: [] });
+  const look = (fd: number, name: string) => inspector.inspect({ fd, directory: null, path: name, mappings: [] });
   // A thread that waits for its next question, then more that fail than may be at work.
-  assert.equal((await look(sound, "/first")).digests.bytes, 5);
+  assert.equal(readOf(await look(sound, "/first")).digests.bytes, 5);
   const failed = ["/a", "/b", "/c", "/d", "/e", "/f"].map((name) => look(broken, name));
   const beside = look(sound, "/beside");
   for (const result of await Promise.allSettled(failed)) assert.equal(result.status, "rejected");
-  assert.equal((await beside).digests.bytes, 5);
-  assert.equal((await look(sound, "/after")).digests.bytes, 5);
+  assert.equal(readOf(await beside).digests.bytes, 5);
+  assert.equal(readOf(await look(sound, "/after")).digests.bytes, 5);
   for (const fd of [broken, sound]) closeSync(fd);
 });
 
@@ -153,12 +185,14 @@ test("an image that is not read in time is refused and keeps no turn: those who 
     ftruncateSync(fd, defaults.callerImageBytes);
     return fd;
   });
-  const looks = slow.map((fd, index) => inspector.inspect({ fd, path: `/slow-${index}`, mappings: [] }));
+  const looks = slow.map((fd, index) =>
+    inspector.inspect({ fd, directory: null, path: `/slow-${index}`, mappings: [] }),
+  );
   for (const look of looks) await assert.rejects(look, isLate);
   bounds.withinMs = defaults.callerImageMs;
   const path = join(folder, "after-slow");
   writeFileSync(path, "image");
   const fd = openSync(path, "r");
-  assert.equal((await inspector.inspect({ fd, path, mappings: [] })).digests.bytes, 5);
+  assert.equal(readOf(await inspector.inspect({ fd, directory: null, path, mappings: [] })).digests.bytes, 5);
   for (const one of [fd, ...slow]) closeSync(one);
 });

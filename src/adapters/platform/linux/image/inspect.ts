@@ -1,17 +1,18 @@
-import { type BigIntStats, fstatSync, statSync } from "node:fs";
+import { type BigIntStats, statSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { defaults } from "../../../../kernel/defaults.ts";
 import { Denied } from "../../../../kernel/failure.ts";
+import { type FileIdentity, identityIn } from "../proc.ts";
 import type { ImageDigests } from "./digest.ts";
 import type { ImageAnswer, ImageQuestion } from "./inspect-worker.ts";
 
 /** What can be said of image files without the process: all of it is read off the event loop. */
 export interface ImageInspector {
-  /** `fd` is the opened image; `path` and `mappings` are the names that the kernel gives. */
+  /** `fd` holds the image; `path` and `mappings` are the names that the kernel gives. */
   inspect(image: ImageSubject): Promise<ImageAnswer>;
 }
 
-export type ImageSubject = Pick<ImageQuestion, "fd" | "path" | "mappings">;
+export type ImageSubject = Pick<ImageQuestion, "fd" | "directory" | "path" | "mappings">;
 export type ImageSettings = Pick<ImageQuestion, "sigstore" | "imaKeys">;
 
 const REMEMBERED = 256;
@@ -23,7 +24,7 @@ const HELD_MOST = 8;
 
 /**
  * A few threads at a time, none of which stays: a new image is a rare event. The digest is made once per file identity; a file whose
- * times or size changed is another file.
+ * times or size changed is another file. Of files that a program answers for nothing is kept: it says what times it likes.
  */
 export function createImageInspector(
   settings: () => ImageSettings,
@@ -48,29 +49,42 @@ export function createImageInspector(
   }
   return {
     inspect(image) {
-      const stats = fstatSync(image.fd, { bigint: true });
-      if (stats.size > BigInt(defaults.callerImageBytes)) {
+      const identity = identityIn(image.fd);
+      if (identity === null) throw new Denied("caller_unreadable", "the caller's image file cannot be looked at");
+      if (identity.bytes > BigInt(defaults.callerImageBytes)) {
         const limit = `${defaults.callerImageBytes} bytes`;
         throw new Denied("caller_unreadable", `the caller's image is larger than ${limit}, too large to be looked at`);
       }
-      const identity = identityOf(stats);
       const current = settings();
-      const question = JSON.stringify([identity, image.path, image.mappings, current, bundlesAsOf(current)]);
+      const { fd: _fd, directory: _directory, ...named } = image;
+      const question = JSON.stringify([identity.mount, identity.name, named, current, bundlesAsOf(current)]);
       const known = answers.get(question);
       if (known !== undefined) return known;
-      const answer = inTurn(async () => {
-        const found = await ask({ ...image, ...current, digests: digests.get(identity) ?? null });
-        if (identityOf(fstatSync(image.fd, { bigint: true })) !== identity) {
-          throw new Denied("caller_replaced", "the caller's image file changed while it was read");
-        }
-        remember(digests, identity, found.digests);
-        return found;
-      });
+      const answer = inTurn(() => look(image, identity, current));
+      // Numbers of file systems are given out again: without one of the mount's own, each look has to ask what this one is.
+      if (identity.mount === null) return answer;
       remember(answers, question, answer);
-      answer.catch(() => answers.delete(question));
+      const forget = (): unknown => answers.delete(question);
+      answer.then(({ kind }) => kind === "unproven" && forget(), forget);
       return answer;
     },
   };
+
+  async function look(image: ImageSubject, { name }: FileIdentity, current: ImageSettings): Promise<ImageAnswer> {
+    const found = await ask({ ...image, ...current, digests: digests.get(name) ?? null }).catch(refuse);
+    if (found.kind === "unproven") return found;
+    if (identityIn(image.fd)?.name !== name) {
+      throw new Denied("caller_replaced", "the caller's image file changed while it was read");
+    }
+    remember(digests, name, found.digests);
+    return found;
+  }
+}
+
+/** The gateway's user may not read it, or its file system failed. */
+function refuse(error: unknown): never {
+  if (!(error instanceof Error && "syscall" in error)) throw error;
+  throw new Denied("caller_unreadable", `the caller's image file cannot be read (${error.message})`);
 }
 
 function remember<Value>(memory: Map<string, Value>, name: string, value: Value): void {
@@ -88,7 +102,7 @@ function bundlesAsOf({ sigstore }: ImageSettings): readonly string[] {
   });
 }
 
-export function identityOf(stats: BigIntStats): string {
+function identityOf(stats: BigIntStats): string {
   return [stats.dev, stats.ino, stats.mtimeNs, stats.ctimeNs, stats.size].join(":");
 }
 
