@@ -19,7 +19,7 @@ import {
 import { startProvider, type TestProvider } from "./support/provider.ts";
 import { idOf } from "./support/reply.ts";
 
-const owner: Identity = { uid: 64_124, gid: 64_124 };
+const owner: Identity = { uid: 64_125, gid: 64_125 };
 const GETATTR = 3;
 const OPEN = 14;
 const STATFS = 17;

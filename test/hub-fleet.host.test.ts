@@ -382,6 +382,9 @@ real("a locked gateway that shows older files or an older log than the operator 
   process.kill(pid, "SIGSTOP");
   execFileSync("cp", ["-a", audit, early]);
   process.kill(pid, "SIGCONT");
+  // What it says on the hub from now on does not stand in the copy; of its end it may not come to say anything.
+  await homeOf("web3").must(["lock"]);
+  await waits("web3", "waits");
   await end("SIGTERM");
   // Cut back, it does not even ask: what it said on the hub does not stand in its log, however much it writes from now on.
   renameSync(audit, whole);
