@@ -4,7 +4,6 @@ import fc from "fast-check";
 import { digestCard } from "../../../conventions/approval/card.ts";
 import { call } from "../../../conventions/approval/testing/card.ts";
 import { defaults } from "../../../kernel/defaults.ts";
-import { runsOf } from "../../../kernel/testing/whole.ts";
 import type { WatchKey } from "./keys.ts";
 import { widthOf } from "./measure.ts";
 import { step, type WatchEvent } from "./model.ts";
@@ -111,7 +110,7 @@ test("no sequence of keys and news approves a card without its end read and a ri
         if (go(walker, { kind: "secretChecked", attempt: question.attempt, answer }, right)) approvals++;
       }
     }),
-    { numRuns: runsOf(300) },
+    { numRuns: 300 },
   );
   assert.ok(approvals > 0, "the walks must reach an approval, or they prove nothing");
 });

@@ -355,7 +355,7 @@ test("over any sequence of keys and news, an errand is about the row that was ma
         if (table.state.screen.kind === "queue") table.type("o");
       }
     }),
-    { numRuns: runsOf(200) },
+    { numRuns: 200 },
   );
   assert.ok(errands > 0, "the walks must reach an errand, or they prove nothing");
 });
