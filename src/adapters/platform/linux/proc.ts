@@ -119,8 +119,9 @@ export function identityIn(fd: number): FileIdentity | null {
   return { name, bytes, mount: mountIn(statxAnswer, STATX_MNT_ID_UNIQUE) };
 }
 
-/** Where a file lies: its inode, and its mount as `mountinfo` numbers them (null before Linux 5.8). */
+/** Where a file lies: its device (`major:minor`), its inode, and its mount as `mountinfo` numbers them (null before Linux 5.8). */
 export interface Place {
+  readonly device: string;
   readonly inode: string;
   readonly mount: string | null;
 }
@@ -137,7 +138,7 @@ export function placeOfOpened(fd: number): Place | null {
 function placeIn(directory: number, name: string, flags: number): Place | null {
   if (loadLibc().statx(directory, name, flags, STATX_INO | STATX_MNT_ID, statxAnswer) !== 0) return null;
   const inode = statxAnswer.readBigUInt64LE(STATX_INO_AT).toString();
-  return { inode, mount: mountIn(statxAnswer, STATX_MNT_ID) };
+  return { device: deviceOf(statxAnswer), inode, mount: mountIn(statxAnswer, STATX_MNT_ID) };
 }
 
 function mountIn(answer: Buffer, kind: number): string | null {

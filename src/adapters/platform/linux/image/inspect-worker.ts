@@ -2,6 +2,7 @@ import { closeSync, openSync } from "node:fs";
 import { parentPort } from "node:worker_threads";
 import { placeOfOpened } from "../proc.ts";
 import { digestImage, type ImageDigests } from "./digest.ts";
+import { isMadeOfFiles } from "./disk.ts";
 import { checkIma, type ImaClaim, type ImaKey } from "./ima.ts";
 import { distrustOf, isImage, isOfItsName, type Mapped, magicOf, readSurroundings } from "./mount.ts";
 import type { PackageClaim, PackageOwner } from "./package-claim.ts";
@@ -48,7 +49,10 @@ export interface ImageUnproven {
 export async function answerImage(question: ImageQuestion): Promise<ImageAnswer> {
   const around = readSurroundings(question.directory);
   const place = placeOfOpened(question.fd);
-  const why = distrustOf(place, around, () => magicOf(question.fd));
+  const why = distrustOf(place, around, {
+    magic: () => magicOf(question.fd),
+    isMadeOfFiles: (device, magic) => isMadeOfFiles(question.fd, device, magic),
+  });
   const mapped = question.mappings.filter((one) => one.path !== question.path || !isImage(one, place, around));
   const changed = new Set(mapped.filter((one) => !isOfItsName(one, around)).map(({ path }) => path));
   const intact = [...new Set(mapped.map(({ path }) => path))].filter((path) => !changed.has(path));

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { distrustOf, distrusts, isImage, isOfItsName, parseMounts, type Surroundings } from "./mount.ts";
+import { type Asking, distrustOf, distrusts, isImage, isOfItsName, parseMounts, type Surroundings } from "./mount.ts";
 
 const EXT4 = 0xef53;
+const BTRFS = 0x9123683e;
 const FUSE = 0x65735546;
 const OVERLAY = 0x794c7630;
 const own = parseMounts(`22 27 0:21 / /proc rw,relatime - proc proc rw
@@ -11,19 +12,30 @@ const own = parseMounts(`22 27 0:21 / /proc rw,relatime - proc proc rw
 31 27 0:41 / /home/ada/apps rw,nosuid,nodev - fuse.sshfs ada@host:/ rw,user_id=1000
 32 27 8:17 / /media/disk rw - fuseblk /dev/sdb1 rw
 33 27 0:42 / /share rw - virtiofs share rw
+34 27 7:1 / /snap/core22/1612 ro,nodev,relatime shared:31 - squashfs /dev/loop1 ro,errors=continue,threads=single
+35 27 7:0 / /run/media/ada/disk rw,nosuid,nodev,relatime shared:80 - ext4 /dev/loop0 rw
+36 27 0:43 / /run/media/ada/b rw,nosuid,nodev,relatime - btrfs /dev/loop2 rw,discard=async,space_cache=v2,subvolid=5,subvol=/
+37 27 253:3 / /home rw,nosuid,nodev,relatime shared:42 - ext4 /dev/mapper/vg-home rw
+38 27 7:4 / /mnt/nosuid rw,nodev - ext4 /dev/loop4 rw
+39 27 0:45 / /mnt/b rw,relatime - btrfs /dev/loop5 rw,discard=async,space_cache=v2,subvolid=5,subvol=/
 `);
 const callers = parseMounts(
-  "50 49 0:50 / / rw - overlay overlay rw,lowerdir=/mine\n51 50 0:40 /x /x rw - overlay overlay rw\n",
+  "50 49 0:50 / / rw - overlay overlay rw,lowerdir=/mine\n51 50 0:40 /x /x rw - overlay overlay rw\n52 50 7:0 / /usr rw - ext4 /dev/loop0 rw\n",
 );
 const around: Surroundings = { own, callers, devices: new Set(["fe:00"]), sameUser: false };
-const at = (mount: string | null) => ({ inode: "5", mount });
-const says = (magic: number | null) => () => magic;
-const never = (): never => assert.fail("its server was asked");
+const at = (mount: string | null, device = "254:0") => ({ device, inode: "5", mount });
+const says = (magic: number | null, ...files: readonly string[]): Asking => ({
+  magic: () => magic,
+  isMadeOfFiles: (device) => files.includes(device),
+});
+const asked = (): never => assert.fail("its file system was asked");
+const never: Asking = { magic: asked, isMadeOfFiles: asked };
 
 test("mounts are read with their device and type, whatever stands in their names", () => {
-  assert.deepEqual(own.get("27"), { device: "254:0", type: "ext4" });
-  assert.deepEqual(own.get("30"), { device: "0:40", type: "overlay" });
-  assert.equal(own.size, 6);
+  assert.deepEqual(own.get("27"), { device: "254:0", type: "ext4", nosuid: false });
+  assert.deepEqual(own.get("30"), { device: "0:40", type: "overlay", nosuid: false });
+  assert.deepEqual(own.get("35"), { device: "7:0", type: "ext4", nosuid: true });
+  assert.equal(own.size, 12);
 });
 
 test("a file system that a program answers for is known by its mount, without asking that program", () => {
@@ -39,6 +51,30 @@ test("where the mount is listed nowhere, the file system says what it is, and on
     assert.equal(distrustOf(at(mount), around, says(null)), distrusts.silent);
     assert.equal(distrustOf(at(mount), around, says(EXT4)), null);
   }
+  assert.equal(distrustOf(null, around, never), distrusts.silent);
+});
+
+test("a disk that is itself a file is believed only where it stands among our own mounts as one that root made for the machine", () => {
+  const loops = ["7:0", "7:1", "7:4", "0:44", "0:46"];
+  assert.equal(distrustOf(at("35", "7:0"), around, says(EXT4, ...loops)), distrusts.files, "as udisks mounts it");
+  assert.equal(
+    distrustOf(at("36", "0:44"), around, says(BTRFS, ...loops)),
+    distrusts.files,
+    "a subvolume's own device",
+  );
+  assert.equal(
+    distrustOf(at("52", "7:0"), around, says(EXT4, ...loops)),
+    distrusts.files,
+    "a caller's list says nothing",
+  );
+  for (const mount of ["99", null]) {
+    assert.equal(distrustOf(at(mount, "7:0"), around, says(EXT4, ...loops)), distrusts.files, "of a caller's alone");
+    assert.equal(distrustOf(at(mount, "7:1"), around, says(EXT4, ...loops)), null, "a snap, seen from inside");
+  }
+  assert.equal(distrustOf(at("34", "7:1"), around, says(EXT4, ...loops)), null);
+  assert.equal(distrustOf(at("39", "0:46"), around, says(BTRFS, ...loops)), null, "by its mount, not its subvolume");
+  assert.equal(distrustOf(at("38", "7:4"), around, says(EXT4, ...loops)), null, "a name is no option");
+  assert.equal(distrustOf(at("37", "253:3"), around, says(EXT4, ...loops)), null, "a real disk, mounted with care");
 });
 
 test("an overlay is believed where it stands among our own mounts, or those of a caller that cannot have made it", () => {

@@ -3,12 +3,21 @@ import { inodeIn, inodeOf, type Mapping, type Place, parseMaps, placeOf, readPro
 
 /**
  * Who answers for the bytes of a file. A user may mount a file system of which a program of theirs is the server (FUSE), or an overlay
- * over one: what such a file holds when it is read says nothing about what was run from it.
+ * over one, or have root's daemon (udisks) mount a file of theirs as a disk: what a file there holds when it is read says nothing about
+ * what was run from it.
  */
 export interface Mount {
   /** Of the file system, `major:minor`, as in `maps`. */
   readonly device: string;
   readonly type: string;
+  /** Root's daemons mount so what users give them, and no user can take it off; who mounts a disk for the machine does without. */
+  readonly nosuid: boolean;
+}
+
+/** Asks the file system, which may never answer. */
+export interface Asking {
+  readonly magic: () => number | null;
+  readonly isMadeOfFiles: (device: string, magic: number) => boolean;
 }
 
 /** By the number that `mountinfo` and statx give a mount. */
@@ -36,6 +45,7 @@ const NOBODY = "so nobody can say what it runs";
 export const distrusts = {
   fuse: `its file lies on a file system that a program answers for (FUSE), ${NOBODY}`,
   overlay: `its file lies on an overlay that any user may have made over such files as they like, ${NOBODY}`,
+  files: `its file lies on a disk that is itself a file, which any user may have had mounted and may write, ${NOBODY}`,
   silent: `its file system does not say what it is, ${NOBODY}`,
 } as const;
 
@@ -53,21 +63,23 @@ export function readSurroundings(directory: number | null): Surroundings {
 export function parseMounts(text: string): Mounts {
   const mounts = new Map<string, Mount>();
   for (const line of text.split("\n")) {
-    const [id = "", , device = ""] = line.split(" ", 3);
+    const [id = "", , device = "", , , options = ""] = line.split(" ", 6);
     const type = /^.*? - (\S+) /.exec(line)?.[1];
-    if (type !== undefined) mounts.set(id, { device, type });
+    if (type !== undefined) mounts.set(id, { device, type, nosuid: options.split(",").includes("nosuid") });
   }
   return mounts;
 }
 
 /** Why nothing that is read of the file counts; null where the kernel itself, or a server that root chose, answers for it. */
-export function distrustOf(place: Place | null, around: Surroundings, askMagic: () => number | null): string | null {
+export function distrustOf(place: Place | null, around: Surroundings, ask: Asking): string | null {
+  if (place === null) return distrusts.silent;
   const mount = mountOf(place, around);
   // Known without asking it: its server may never answer.
   if (mount !== undefined && isAnswered(mount)) return distrusts.fuse;
   // The machine's host answers for this one, which only root mounts, and which calls itself FUSE.
   if (mount?.type === "virtiofs") return null;
-  switch (askMagic()) {
+  const magic = ask.magic();
+  switch (magic) {
     case null:
       return distrusts.silent;
     case FUSE_MAGIC:
@@ -75,7 +87,9 @@ export function distrustOf(place: Place | null, around: Surroundings, askMagic: 
     case OVERLAY_MAGIC:
       return isRoots(mount, around) ? null : distrusts.overlay;
     default:
-      return null;
+      return isForAll(mount?.device ?? place.device, around) || !ask.isMadeOfFiles(place.device, magic)
+        ? null
+        : distrusts.files;
   }
 }
 
@@ -112,6 +126,10 @@ function isAnswered({ type }: Mount): boolean {
 function isRoots(mount: Mount | undefined, { own, callers, sameUser }: Surroundings): boolean {
   const roots = [...own.values(), ...(sameUser ? callers.values() : [])];
   return roots.some(({ device, type }) => device === mount?.device && type === "overlay");
+}
+
+function isForAll(device: string, { own }: Surroundings): boolean {
+  return [...own.values()].some((mount) => mount.device === device && !mount.nosuid);
 }
 
 /** `maps` has both numbers in hexadecimal. Of a file on an overlay older kernels say the device below, which no list of mounts has. */
