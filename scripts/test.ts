@@ -39,7 +39,7 @@ const MOST_AGAIN = 8;
 const CROWDED = 0.25;
 /** The dearest first, then what starts real programs and waits for them: begun last, they would keep one core for minutes. */
 const DEAREST = [
-  ...["package-debian.host", "package.host", "dedicated.host", "hub-adopt.host", "suite.host", "hub-documents.host"],
+  ...["package-debian.host", "package.host", "dedicated.host", "hub-adopt.host", "suite.host", "hub-console.host"],
   ...["hub.host", "hub-fleet.host", "hub-turns.host", "demo.host"],
   ...[
     "crash-steps",

@@ -1,7 +1,7 @@
-import { randomUUID } from "node:crypto";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { type Authority, validityOf } from "../../../conventions/caller/authority.ts";
 import { unprovenDigest } from "../../../conventions/caller/evidence.ts";
+import { systemRandom } from "../system.ts";
 import { walkAncestry } from "./ancestry.ts";
 import type { EvidenceReader } from "./callers.ts";
 import type { Hold } from "./hold.ts";
@@ -54,7 +54,7 @@ export function createEvidenceReader(policy: () => CallerPolicy): EvidenceReader
       pathObserved: path,
       signingIdentifier: claims.identifier,
       designatedRequirement: claims.requirement,
-      cdhash: digest ?? unprovenDigest(randomUUID()),
+      cdhash: digest ?? unprovenDigest(systemRandom.bytes(16).toString("hex")),
       validity: validityOf(authority),
       authority,
       interpreter,

@@ -22,7 +22,8 @@ import {
 
 /**
  * One process image, held by descriptors that cannot come to mean another: the pidfd, its directory in /proc, the
- * image file (`O_PATH`: what is read of it is read elsewhere) and the address space behind an open `maps`. `check` compares all of it with a fresh look.
+ * image file (`O_PATH`: what is read of it is read elsewhere) and the address space behind an open `maps`. `check` compares all of it with
+ * a fresh look.
  */
 export interface Hold {
   readonly peer: Peer;
