@@ -5,19 +5,8 @@ import { chmodSync, copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import koffi from "koffi";
-import {
-  codeOf,
-  demoPack,
-  type Gateway,
-  GW,
-  Home,
-  type Identity,
-  type Members,
-  makeFolder,
-  start,
-} from "./support/home.ts";
-import { idOf } from "./support/reply.ts";
-import { smallAgent } from "./support/small-agent.ts";
+import { codeOf, demoPack, type Gateway, GW, Home, type Identity, type Members, makeFolder } from "./support/home.ts";
+import { cardOf } from "./support/small-agent.ts";
 
 const owner: Identity = { uid: 64_123, gid: 64_123 };
 
@@ -60,14 +49,7 @@ describe(
       await gateway?.end();
     });
 
-    async function lineOnCard(): Promise<string> {
-      const command = smallAgent(home.agentSocket, "demo.thing.get", { id: "1" }, 30, { perl: image });
-      const agent = start(command, { as: owner, env: {} });
-      const [approval = {}] = await home.approvals();
-      await home.approve(idOf(approval, "approval_id"));
-      await agent.end();
-      return String((approval["card"] as Members)["authority"]);
-    }
+    const lineOnCard = async () => String((await cardOf(home, image))["authority"]);
 
     const keyFile = (name: string, key: KeyObject): string => {
       const path = join(folder, name);

@@ -1,34 +1,27 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { createSigstoreAuthority } from "../src/adapters/platform/linux/image/testing/sigstore-authority.ts";
-import {
-  type AgentProcess,
-  asUser,
-  codeOf,
-  demoPack,
-  type Gateway,
-  Home,
-  type Members,
-  makeFolder,
-  startAgent,
-} from "./support/home.ts";
-import { idIn } from "./support/reply.ts";
+import { asUser, codeOf, demoPack, type Gateway, Home, type Members, makeFolder, startAgent } from "./support/home.ts";
+import { idOf } from "./support/reply.ts";
+import { cardOf } from "./support/small-agent.ts";
 
 const SUBJECT = "dev@example.com";
 const ISSUER = "https://id.example.com";
 
-/** Nobody vouches for it by a signature; it is the very program that the gateway runs on. */
-const OWN_NODE = /^This gateway's own Node, running a script/;
+/** Nobody vouches for it, and no signature of it is known. */
+const NOBODYS = /^Unsigned: nobody vouches for this image, running a program/;
 
 describe("who signed a caller's program, from the operator's trust to the card", asUser, () => {
   const folder = makeFolder();
   const authority = createSigstoreAuthority();
-  const image = readFileSync(process.execPath);
+  // All of it is read for each signature, so it is a small one; a copy, because a package vouches for the one it is copied from.
+  const program = join(folder, "perl");
+  copyFileSync("/usr/bin/perl", program);
+  const image = readFileSync(program);
   const imageDigest = `sha256:${createHash("sha256").update(image).digest("hex")}`;
-  const agents: AgentProcess[] = [];
   let home: Home;
   let gateway: Gateway;
 
@@ -40,7 +33,6 @@ describe("who signed a caller's program, from the operator's trust to the card",
   });
 
   after(async () => {
-    for (const agent of agents) agent.close();
     await gateway?.end();
   });
 
@@ -52,20 +44,16 @@ describe("who signed a caller's program, from the operator's trust to the card",
   const trust = (...args: readonly string[]) => home.operator(["caller", "trust", ...args]);
   const list = async () => JSON.parse((await home.run(["caller", "list", "--json"])).out) as readonly Members[];
 
-  /** A fresh process asks for a run; what its card says first, and its evidence. */
-  async function seenOnCard(): Promise<{ readonly line: string; readonly caller: Members }> {
+  const lineOnCard = async () => String((await cardOf(home, program))["authority"]);
+
+  /** Nobody vouches for it by a signature; it is the very program that the gateway runs on. */
+  async function lineOfOwnNode(): Promise<string> {
     const agent = await startAgent(home);
-    agents.push(agent);
-    const asked = await agent.ask("POST", "/v1/runs", { purpose: `see ${agents.length}`, actions: ["demo.thing.get"] });
-    const id = idIn(asked, "approval_id");
-    const approvals = await home.approvals();
-    const approval = approvals.find(({ approval_id }) => approval_id === id);
-    assert.ok(approval !== undefined, asked.text);
-    // A denied question cools down for the same program, so each of these is approved, and its process ends.
-    await home.approve(id);
+    await agent.ask("POST", "/v1/runs", { purpose: "to be seen", actions: ["demo.thing.get"] });
+    const [approval = {}] = await home.approvals();
+    await home.approve(idOf(approval, "approval_id"));
     agent.close();
-    const card = approval["card"] as Members;
-    return { line: String(card["authority"]), caller: card["caller"] as Members };
+    return String((approval["card"] as Members)["authority"]);
   }
 
   test("an identity, a root or a key that cannot be used is refused before anything is signed", async () => {
@@ -94,7 +82,7 @@ describe("who signed a caller's program, from the operator's trust to the card",
   });
 
   test("a trusted identity stands in signed policy, and a program that it signed is shown under it", async () => {
-    assert.match((await seenOnCard()).line, OWN_NODE);
+    assert.match(await lineOnCard(), NOBODYS);
     const done = await trust(
       "Acme",
       "--subject",
@@ -111,48 +99,43 @@ describe("who signed a caller's program, from the operator's trust to the card",
       ["sigstore", "Acme", SUBJECT, ISSUER],
     );
     // Trust in a signer says nothing of a program without a bundle.
-    assert.match((await seenOnCard()).line, OWN_NODE);
-    const filed = await home.run([
-      "caller",
-      "bundle",
-      process.execPath,
-      given("b.json", authority.signFile(image)),
-      "--json",
-    ]);
+    assert.match(await lineOnCard(), NOBODYS);
+    assert.match(await lineOfOwnNode(), /^This gateway's own Node, running a script/);
+    const filed = await home.run(["caller", "bundle", program, given("b.json", authority.signFile(image)), "--json"]);
     assert.equal(filed.code, 0, filed.err);
     assert.deepEqual((JSON.parse(filed.out) as Members)["image_digest"], imageDigest);
-    const { line, caller } = await seenOnCard();
+    const card = await cardOf(home, program);
     assert.match(
-      line,
+      String(card["authority"]),
       /^Image signed \(Sigstore\) by dev@example\.com, vouched for by https:\/\/id\.example\.com, trusted as Acme, running/,
     );
+    const caller = card["caller"] as Members;
     assert.deepEqual([caller["validity"], caller["signing_identifier"]], ["valid", SUBJECT]);
   });
 
   test("a bundle of another program or another authority is not filed", async () => {
-    // A small one: each is read whole.
-    const program = "/bin/true";
-    const own = readFileSync(program);
+    const other = "/bin/true";
+    const own = readFileSync(other);
     for (const bundle of [
       authority.signFile(Buffer.from("another")),
       createSigstoreAuthority().signFile(own),
       {},
       [],
     ]) {
-      const done = await home.run(["caller", "bundle", program, given("b.json", bundle)]);
+      const done = await home.run(["caller", "bundle", other, given("b.json", bundle)]);
       assert.deepEqual([done.code, codeOf(done)], [1, "caller_signer_invalid"]);
     }
-    assert.equal((await home.run(["caller", "bundle", program, given("b.json", authority.signFile(own))])).code, 0);
-    assert.match((await seenOnCard()).line, /trusted as Acme/);
+    assert.equal((await home.run(["caller", "bundle", other, given("b.json", authority.signFile(own))])).code, 0);
+    assert.match(await lineOnCard(), /trusted as Acme/);
   });
 
   test("a signer whom policy does not name leaves the program unsigned, and the card says whose signature it is", async () => {
     const bundle = given("b.json", authority.signFile(image, { subject: "mallory@example.com" }));
-    const filed = await home.run(["caller", "bundle", process.execPath, bundle]);
+    const filed = await home.run(["caller", "bundle", program, bundle]);
     assert.equal(filed.code, 0, filed.err);
-    assert.match((await seenOnCard()).line, /^Unsigned.*mallory@example\.com, whom policy does not name/);
-    await home.run(["caller", "bundle", process.execPath, given("b.json", authority.signFile(image))]);
-    assert.match((await seenOnCard()).line, /trusted as Acme/);
+    assert.match(await lineOnCard(), /^Unsigned.*mallory@example\.com, whom policy does not name/);
+    await home.run(["caller", "bundle", program, given("b.json", authority.signFile(image))]);
+    assert.match(await lineOnCard(), /trusted as Acme/);
   });
 
   test("a trusted root that was changed on disk vouches for nobody", async () => {
@@ -160,11 +143,11 @@ describe("who signed a caller's program, from the operator's trust to the card",
     const name = readdirSync(place).find((file) => file.endsWith(".trusted-root.json")) ?? "";
     const before = readFileSync(join(place, name));
     writeFileSync(join(place, name), JSON.stringify(createSigstoreAuthority().trustedRoot));
-    assert.match((await seenOnCard()).line, /^INVALID Sigstore signature: the trusted root is not the one/);
+    assert.match(await lineOnCard(), /^INVALID Sigstore signature: the trusted root is not the one/);
     rmSync(join(place, name));
-    assert.match((await seenOnCard()).line, /^INVALID Sigstore signature/);
+    assert.match(await lineOnCard(), /^INVALID Sigstore signature/);
     writeFileSync(join(place, name), before);
-    assert.match((await seenOnCard()).line, /trusted as Acme/);
+    assert.match(await lineOnCard(), /trusted as Acme/);
   });
 
   test("what is removed is believed no longer, and the trusted root goes with its last identity", async () => {
@@ -175,10 +158,10 @@ describe("who signed a caller's program, from the operator's trust to the card",
     );
     assert.equal(codeOf(await trust("Twice", "--subject", SUBJECT, "--issuer", ISSUER)), "caller_signer_invalid");
     await home.must(["caller", "remove", "Acme"]);
-    assert.match((await seenOnCard()).line, /^Unsigned.*dev@example\.com, whom policy does not name/);
+    assert.match(await lineOnCard(), /^Unsigned.*dev@example\.com, whom policy does not name/);
     await home.must(["caller", "remove", "Other"]);
     assert.deepEqual(await list(), []);
-    assert.match((await seenOnCard()).line, OWN_NODE);
+    assert.match(await lineOnCard(), NOBODYS);
     assert.equal(codeOf(await trust("Acme", "--subject", SUBJECT, "--issuer", ISSUER)), "caller_signer_invalid");
     assert.equal(codeOf(await home.operator(["caller", "remove", "Acme"])), "not_found");
   });

@@ -1,4 +1,5 @@
-import type { Members } from "./home.ts";
+import { type Home, type Members, start } from "./home.ts";
+import { idOf } from "./reply.ts";
 
 /** As `gw call`: opens a run for one call, or takes the one that is named, makes the call, and prints what it was answered. */
 const PROGRAM = String.raw`use Socket;
@@ -32,4 +33,14 @@ export function smallAgent(
   { perl = "/usr/bin/perl", run = "" } = {},
 ): readonly string[] {
   return [perl, "-e", PROGRAM, socket, action, JSON.stringify(input), String(seconds), run];
+}
+
+/** What the card of a fresh process of this image shows. It is approved: a denied question cools down for the same program. */
+export async function cardOf(home: Home, perl: string): Promise<Members> {
+  const command = smallAgent(home.agentSocket, "demo.thing.get", { id: "1" }, 30, { perl });
+  const agent = start(command, { as: home.owner, env: {} });
+  const [approval = {}] = await home.approvals();
+  await home.approve(idOf(approval, "approval_id"));
+  await agent.end();
+  return approval["card"] as Members;
 }
