@@ -16,7 +16,7 @@ function read(text: string): SeenHand | undefined {
 
 const taken = (texts: readonly string[], pins: readonly Buffer[] | null = null) => {
   const hands = startHands(read, pins);
-  const { wrong, unpinned, countedBack } = hands.take(texts);
+  const { wrong, unpinned, countedBack } = hands.take(texts, false);
   return { wrong, unpinned: unpinned !== null, countedBack: countedBack !== null, counts: hands.counts() };
 };
 
@@ -27,8 +27,8 @@ test("a counter that stands still is told, but for a passkey that does not count
   assert.equal(taken(["ada 1 a", "ada 2 b", "bob 1 c"]).countedBack, false);
   assert.equal(taken(["ada 9 a", "ada 3 b", "ada 4 c"]).countedBack, true);
   const after = startHands(read, null);
-  after.take(["ada 9 a", "ada 3 b"]);
-  assert.notEqual(after.take(["ada 4 c"]).countedBack, null, "the highest that was seen counts, not the last");
+  after.take(["ada 9 a", "ada 3 b"], false);
+  assert.notEqual(after.take(["ada 4 c"], false).countedBack, null, "the highest that was seen counts, not the last");
 });
 
 test("of several pinned operators each counts, and nobody else", () => {
@@ -48,8 +48,8 @@ test("of several pinned operators each counts, and nobody else", () => {
 test("an answer for a statement counts once, in one frame and over several, and one that does not hold ends it", () => {
   assert.equal(taken(["ada 1 a", "ada 2 a"]).wrong, "hand_repeated");
   const hands = startHands(read, null);
-  assert.equal(hands.take(["ada 1 a"]).wrong, null);
-  assert.equal(hands.take(["bob 1 a"]).wrong, "hand_repeated");
+  assert.equal(hands.take(["ada 1 a"], false).wrong, null);
+  assert.equal(hands.take(["bob 1 a"], false).wrong, "hand_repeated");
   assert.equal(taken(["ada", "ada 1 a"]).wrong, "hand_invalid");
   assert.deepEqual(taken([]), { wrong: null, unpinned: false, countedBack: false, counts: [] });
 });

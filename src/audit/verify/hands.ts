@@ -2,12 +2,15 @@ import { keyIdOf } from "../keys/raw.ts";
 import type { BreachCode } from "./findings.ts";
 import type { HandCount, SeenHand } from "./report.ts";
 
-/** Verifies one text about a passkey's answer; undefined where it does not hold. This room knows nothing of passkeys. */
-export type ReadHand = (text: string) => SeenHand | undefined;
+/**
+ * Verifies one text about a passkey's answer; undefined where it does not hold. Of one that was `verified` before only what it says is
+ * read. This room knows nothing of passkeys.
+ */
+export type ReadHand = (text: string, verified: boolean) => SeenHand | undefined;
 
-/** What passkeys answered, from frame to frame: each verified, none twice. */
+/** What passkeys answered, from frame to frame: each verified, now or before, and none twice. */
 export interface Hands {
-  take(texts: readonly string[]): TakenHands;
+  take(texts: readonly string[], verified: boolean): TakenHands;
   counts(): readonly HandCount[];
 }
 
@@ -25,11 +28,11 @@ export function startHands(read: ReadHand, pins: readonly Buffer[] | null): Hand
   const counts = new Map<string, HandCount>();
 
   return {
-    take(texts) {
+    take(texts, verified) {
       let unpinned: string | null = null;
       let countedBack: string | null = null;
       for (const text of texts) {
-        const hand = read(text);
+        const hand = read(text, verified);
         if (hand === undefined) return { wrong: "hand_invalid", unpinned, countedBack };
         const { operator, operatorKey, passkey, counter } = hand;
         if (answered.has(hand.statementDigest)) return { wrong: "hand_repeated", unpinned, countedBack };

@@ -108,7 +108,7 @@ function visitHands(walk: Walk, hands: Hands, cursor: Standing): BreachCode | nu
   const section = sectionOf(cursor);
   const texts = section === undefined ? [] : handsIn(section);
   if (texts === undefined) return "hand_invalid";
-  const { wrong, unpinned, countedBack } = hands.take(texts);
+  const { wrong, unpinned, countedBack } = hands.take(texts, cursor.header.frame <= walk.signedThrough);
   if (unpinned !== null) notice(walk, cursor, "hand_not_pinned", `signed as ${unpinned}`);
   if (countedBack !== null) notice(walk, cursor, "hand_counted_back", `signed as ${countedBack}`);
   return wrong;

@@ -42,8 +42,7 @@ export function verifyAssertion(
   const clientData = bytesOf(assertion.client_data, CLIENT_DATA_BYTES);
   const signature = bytesOf(assertion.signature, SIGNATURE_BYTES);
   requireClientData(clientData, { type: "webauthn.get", challenge, origin: passkey.origin });
-  const { counter, attested } = readAuthenticatorData(authenticatorData, passkey.rpId);
-  if (attested !== null) throw new Denied("passkey_malformed", "An answer brings no key of its own.");
+  const counter = counterIn(assertion, passkey);
   const key = readPasskeyKey(passkey.algorithm, Buffer.from(passkey.publicKey, "base64url"));
   const signed = Buffer.concat([authenticatorData, createHash("sha256").update(clientData).digest()]);
   if (!verify(passkey.algorithm === "ES256" ? "sha256" : null, signed, key, signature)) {
@@ -56,6 +55,13 @@ export function verifyAssertion(
       `The passkey ${passkey.name} has counted back from ${counterBefore} to ${counter}: there may be a second one. Remove it with gw passkey remove, and find out.`,
     );
   }
+  return counter;
+}
+
+/** What the counter says in an answer, whoever signed it. */
+export function counterIn({ authenticator_data }: Assertion, { rpId }: Pick<Passkey, "rpId">): number {
+  const { counter, attested } = readAuthenticatorData(bytesOf(authenticator_data, AUTHENTICATOR_DATA_BYTES), rpId);
+  if (attested !== null) throw new Denied("passkey_malformed", "An answer brings no key of its own.");
   return counter;
 }
 

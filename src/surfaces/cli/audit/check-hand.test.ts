@@ -33,8 +33,11 @@ function handOf(authenticator: TestAuthenticator, statement: string, bent = {}, 
   });
 }
 
-/** A log whose frames carry these, one a frame, checked as a stranger would: from the folder and pinned keys alone. */
-async function verifyWith(hands: readonly string[], pins: readonly Buffer[] = [operatorKey]) {
+/**
+ * A log whose frames carry these, one a frame, checked as a stranger would: from the folder and pinned keys alone. So many of them were
+ * verified before, by whoever remembers where.
+ */
+async function verifyWith(hands: readonly string[], pins: readonly Buffer[] = [operatorKey], verified = 0) {
   const folder = mkdtempSync(join(tmpdir(), "gw-hand-"));
   const stamp = Buffer.alloc(STAMP_BYTES);
   stamp[0] = 1;
@@ -43,17 +46,19 @@ async function verifyWith(hands: readonly string[], pins: readonly Buffer[] = [o
       ...{ folder, random, recipients: [reading.publicKey], vaultGeneration: 1, vaultHash: Buffer.alloc(32) },
       clock: { wallMs: () => 1_800_000_000_000 },
     });
-    for (const hand of hands) {
+    let sealed: { readonly frame: number; readonly link: string } | null = null;
+    for (const [index, hand] of hands.entries()) {
       log.stamp(() => encodeSection(stamp, [hand]));
       await log.append([
         {
-          ...{ event_id: `evt_${hands.indexOf(hand)}`, occurred_at: "2026-01-01T00:00:00.000Z" },
+          ...{ event_id: `evt_${index}`, occurred_at: "2026-01-01T00:00:00.000Z" },
           ...{ event_type: "decision_refused", code: "not_found" },
         },
       ]);
+      if (index < verified) sealed = log.head();
     }
     await log.close();
-    return await checkLog(folder, null, { operators: pins, allowUnattested: true });
+    return await checkLog(folder, null, { operators: pins, allowUnattested: true, sealed });
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -118,6 +123,30 @@ test("an answer that was forged, bent, repeated or not for a decision is a breac
   assert.equal(await breachOf(handOf(authenticator, "four", { challenge: login })), "hand_invalid");
   const other = { challenge: challengeFor(Buffer.from("another")) };
   assert.equal(await breachOf(handOf(authenticator, "five", other)), "hand_invalid");
+});
+
+test("what was verified before is not verified again, and counts as before: once, and with its counter", async () => {
+  const authenticator = new TestAuthenticator();
+  const foreign = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
+  const good = handOf(authenticator, "one");
+  const bent = handOf(authenticator, "two", { key: foreign });
+  const after = async (verified: number, ...hands: string[]) => await verifyWith(hands, [operatorKey], verified);
+  assert.equal((await after(1, good, bent)).firstBreach?.code, "hand_invalid");
+  const report = await after(2, good, bent);
+  assert.equal(report.verdict, "intact");
+  assert.equal(report.hands[0]?.decisions, 2);
+  assert.equal((await after(1, good, good)).firstBreach?.code, "hand_repeated");
+  assert.equal((await after(1, "no JSON", good)).firstBreach?.code, "hand_invalid");
+  // An enrolment that nobody verified in this check is verified with the first answer that is new.
+  const nobodys = (statement: string) => ({ ...JSON.parse(handOf(authenticator, statement)), vault_id: "vault_2" });
+  const first = nobodys("five");
+  const second = { ...nobodys("six"), passkey: first.passkey };
+  const enrolled = { ...second, vault_id: VAULT };
+  assert.equal((await after(1, canonicalJson(first), canonicalJson(second))).firstBreach?.code, "hand_invalid");
+  assert.equal((await after(1, canonicalJson(first), canonicalJson(enrolled))).verdict, "intact");
+  const higher = handOf(authenticator, "three", { counter: 9 });
+  const lower = handOf(authenticator, "four", { counter: 8 });
+  assert.ok((await after(1, higher, lower)).notices.some(({ code }) => code === "hand_counted_back"));
 });
 
 test("a counter that went back is told and no breach, since a gateway that lost its state lets it", async () => {

@@ -3,7 +3,7 @@ import type { VerifyReport } from "../../../audit/verify/report.ts";
 import { scanOnThreads } from "../../../audit/verify/scan-threads.ts";
 import { type VerifyOptions, verifyLog } from "../../../audit/verify/verify.ts";
 import type { Vault } from "../../../vault/vault.ts";
-import { readHand } from "./check-hand.ts";
+import { createHandReader } from "./check-hand.ts";
 
 /** The one way in which commands verify a log: whoever may have cut it, the vault's list of operators says. */
 export function checkLog(
@@ -12,7 +12,7 @@ export function checkLog(
   options: Omit<VerifyOptions, "folder" | "cutters"> = {},
 ): Promise<VerifyReport> {
   const cutters = vault === null ? {} : { cutters: cuttersOf(vault) };
-  return verifyLog({ folder, readHand, scanAhead: scanOnThreads, ...options, ...cutters });
+  return verifyLog({ folder, readHand: createHandReader(), scanAhead: scanOnThreads, ...options, ...cutters });
 }
 
 /** Everybody who is or was an operator, by the name that the list has, and when they ceased to be one. */
