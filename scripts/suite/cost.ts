@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { type Seen, see, TICKS_PER_S } from "./others.ts";
+import { measureOften } from "./yardstick.ts";
 
 /**
  * What each test file spends, by program: the processor time of its own process and of all that it starts. The kernel tells of a
@@ -35,6 +36,7 @@ interface Known extends Seen {
 /** Looks until it is asked what it saw: the lines of a table, the dearest file first. */
 export function watchCost(): () => string {
   const began = performance.now();
+  const yardstick = measureOften();
   const gone: Known[] = [];
   let known: ReadonlyMap<number, Known> = new Map();
   const again = (): void => {
@@ -49,7 +51,7 @@ export function watchCost(): () => string {
     clearInterval(timer);
     again();
     const had = ((performance.now() - began) / 1_000) * availableParallelism();
-    return table([...gone, ...known.values()], had);
+    return table([...gone, ...known.values()], had, yardstick());
   };
 }
 
@@ -124,7 +126,7 @@ function partOf(command: string): string {
   return PROGRAMS.find(([, words]) => words.test(command))?.[0] ?? "other";
 }
 
-function table(processes: readonly Known[], had: number): string {
+function table(processes: readonly Known[], had: number, yardstickMs: number): string {
   const files = Map.groupBy(processes, ({ file }) => file);
   const rows = [...files].map(([file, own]) => {
     const spent = new Map(COLUMNS.map((name) => [name, 0]));
@@ -153,6 +155,7 @@ function table(processes: readonly Known[], had: number): string {
     head,
     ...lines,
     `${seconds(all)}  in all, of ${had.toFixed(1)} that the processors had`,
+    `${seconds(yardstickMs)}  milliseconds took a fixed piece of work meanwhile (median): set the seconds of two runs against each other by it`,
     "",
   ].join("\n");
 }
