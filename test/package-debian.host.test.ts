@@ -218,7 +218,7 @@ describe("the Debian package on a machine", obstacle === undefined ? {} : { skip
 
   test("a user of no group and an agent's user come neither into the home nor into the gateway, gw-ident, their sockets or programs", async () => {
     const pids = {
-      gateway: Number((JSON.parse(gw("status", "--json")) as Members)["pid"]),
+      gateway: Number((await machine.status())["pid"]),
       ident: ident?.pid ?? 0,
     };
     const connect = (path: string): string =>
@@ -267,7 +267,7 @@ describe("the Debian package on a machine", obstacle === undefined ? {} : { skip
       const reached = machine.inside([...as, connect(` ${STREAM} /run/gw/agent.sock`)]).status === 0;
       assert.deepEqual([machine.inside([...as, every.join("\n")]).stdout, reached], ["", groups !== "--clear-groups"]);
     }
-    assert.equal(JSON.parse(gw("status", "--json"))["pid"], pids.gateway, "it runs as before");
+    assert.equal((await machine.status())["pid"], pids.gateway, "it runs as before");
     assert.equal(ident?.exitCode, null);
   });
 
@@ -306,14 +306,13 @@ describe("the Debian package on a machine", obstacle === undefined ? {} : { skip
     return done.stdout;
   }
 
-  /** Asks for a run, and has it approved by the operator once its card waits; nobody logs in before. */
+  /** Asks for a run, and has it approved by the operator; nobody logs in before. The answer to a yes has the card that was signed. */
   async function openRun(agent: Agent): Promise<{ readonly run: string; readonly card: Members }> {
-    const actions = ["demo.thing.get"];
-    const opening = agent.ask({ method: "POST", path: "/v1/runs", body: { purpose: "x", actions }, wait: 120 });
-    await until("its card waits", async () => (await machine.status())["approvals_pending"] === 1);
-    const [approval = {}] = JSON.parse(asAda("approvals", "--json")) as readonly Members[];
-    asAda("approve", idOf(approval, "approval_id"));
-    return { run: String((await opening)["run_id"]), card: approval["card"] as Members };
+    const body = { purpose: "x", actions: ["demo.thing.get"] };
+    const asked = await agent.ask({ method: "POST", path: "/v1/runs", body, wait: 0 });
+    const approved = JSON.parse(asAda("approve", idOf(asked, "approval_id"), "--json")) as Members;
+    const run = await agent.ask({ path: idOf(asked, "status_path") });
+    return { run: idOf(run, "run_id"), card: approved["card"] as Members };
   }
 
   /** The agent of the demo, which the package brings: it does what it is told on its standard input. */
