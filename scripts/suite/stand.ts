@@ -48,6 +48,7 @@ export function unprivilegedStand(root: string, product: Product, folder: string
     // Hundreds of processes load the same sources: their types are stripped once.
     NODE_COMPILE_CACHE: join(home, "compiled"),
     GW_PROGRAM: product.program,
+    GW_TEST_MADE: home,
   };
   const drop = ["setpriv", `--reuid=${UNPRIVILEGED}`, `--regid=${UNPRIVILEGED}`, "--clear-groups", "--"];
   const test = ["test", "-r", join(root, "package.json"), "-a", "-x", process.execPath];

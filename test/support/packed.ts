@@ -1,8 +1,9 @@
-import { execFile } from "node:child_process";
+import { type ExecFileOptions, execFile, execFileSync } from "node:child_process";
 import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { makeFolder } from "./home.ts";
+import { makeOnce } from "./made.ts";
 import { type Published, serveNpmRegistry } from "./npm-registry.ts";
 
 const root = dirname(dirname(import.meta.dirname));
@@ -20,28 +21,24 @@ const run = promisify(execFile);
 
 /**
  * A package as an API author gets it: packed by npm, and installed by its name into an empty folder, from a registry that has what its own
- * manifest names and nothing else. Packing happens in a copy, so that the clone stays as it is.
+ * manifest names and nothing else.
  */
 export async function installPacked(name: string): Promise<Installed> {
-  const copy = makeFolder();
-  for (const part of ["src", "packages", "package.json", "tsconfig.json", "LICENSE"])
-    cpSync(join(root, part), join(copy, part), { recursive: true, filter: (path) => !path.endsWith("/dist") });
-  symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
-  const own = join(copy, "packages", name);
-  await npm(own, ["pack", "--pack-destination", copy]);
-  const manifest = join(own, "package.json");
-  const { dependencies = {} } = JSON.parse(readFileSync(manifest, "utf8")) as {
+  const packed = await makeOnce("packed", makeFolder(), packAll);
+  const manifest = join(packed, "packages", name, "package.json");
+  const { version, dependencies = {} } = JSON.parse(readFileSync(manifest, "utf8")) as {
+    readonly version: string;
     readonly dependencies?: Readonly<Record<string, string>>;
   };
-  const tarball = readdirSync(copy).find((file) => file.endsWith(".tgz")) ?? "";
-  const published: Published[] = [{ manifest, tarball: join(copy, tarball) }];
+  const tarball = join(packed, `agent-action-gateway-${name}-${version}.tgz`);
+  const published: Published[] = [{ manifest, tarball }];
   for (const dependency of Object.keys(dependencies)) published.push(await packAgain(dependency));
   const folder = makeFolder();
   writeFileSync(join(folder, "package.json"), '{ "private": true, "type": "module" }\n');
   const registry = await serveNpmRegistry(published);
   try {
     const from = [`--registry=${registry.url}`, registry.direct];
-    await npm(folder, ["install", "--ignore-scripts", ...from, `@agent-action-gateway/${name}`]);
+    await run(...npmCommand(folder, ["install", "--ignore-scripts", ...from, `@agent-action-gateway/${name}`]));
   } finally {
     registry.close();
   }
@@ -75,6 +72,16 @@ function listPackages(modules: string): readonly string[] {
     .sort();
 }
 
+/** All of them by one npm, which takes as long to start as to pack one. It happens in a copy, so that the clone stays as it is. */
+function packAll(copy: string): void {
+  for (const part of ["src", "packages", "package.json", "tsconfig.json", "LICENSE"])
+    cpSync(join(root, part), join(copy, part), { recursive: true, filter: (path) => !path.endsWith("/dist") });
+  symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+  const folders = readdirSync(join(copy, "packages")).map((name) => `./packages/${name}`);
+  const [program, args, options] = npmCommand(copy, ["pack", ...folders]);
+  execFileSync(program, args, { ...options, stdio: ["ignore", "ignore", "inherit"] });
+}
+
 /** An installed package as the file that it was installed from. */
 async function packAgain(name: string): Promise<Published> {
   const folder = makeFolder();
@@ -85,11 +92,14 @@ async function packAgain(name: string): Promise<Published> {
   return { manifest, tarball };
 }
 
-async function npm(cwd: string, args: readonly string[]): Promise<void> {
+function npmCommand(
+  cwd: string,
+  args: readonly string[],
+): readonly [string, string[], Pick<ExecFileOptions, "cwd" | "env">] {
   // What `npm test` says to its scripts, its cache and its clone, is meant for another npm and another user.
   const own = Object.entries(process.env).filter(([name]) => !name.toLowerCase().startsWith("npm_"));
   const quiet = ["--no-update-notifier", "--no-audit", "--no-fund", "--loglevel=error"];
   // The Node of the tests, which builds; npm itself runs on it too.
   const env = { ...Object.fromEntries(own), PATH: `${dirname(process.execPath)}:${process.env["PATH"]}` };
-  await run("npm", [...args, ...quiet], { cwd, env });
+  return ["npm", [...args, ...quiet], { cwd, env }];
 }

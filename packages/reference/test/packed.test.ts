@@ -18,7 +18,8 @@ test("the packed provider answers from an empty folder, with the two packages th
   const args = [join("node_modules", ".bin", "gw-reference"), "--file", "other.db", "--token-file", "token", "--json"];
   const program = spawn(process.execPath, args, { cwd: folder, stdio: ["ignore", "pipe", "inherit"] });
   try {
-    const [line] = await once(createInterface(program.stdout), "line");
+    // A program that ends without a line ends its lines too.
+    const { value: line } = await createInterface(program.stdout)[Symbol.asyncIterator]().next();
     const { origin } = JSON.parse(String(line)) as { readonly origin: string };
     const authorization = `Bearer ${readFileSync(join(folder, "token"), "utf8").trim()}`;
     assert.equal((await fetch(`${origin}/v1/projects`, { headers: { authorization } })).status, 200);

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -14,7 +13,8 @@ test("the packed package serves its README's API from an empty folder, and bring
   writeFileSync(join(installed.folder, "api.js"), installed.example);
   const api = spawn(process.execPath, ["api.js"], { cwd: installed.folder, stdio: ["ignore", "pipe", "inherit"] });
   try {
-    const [port] = await once(createInterface(api.stdout), "line");
+    // A program that ends without a line ends its lines too.
+    const { value: port } = await createInterface(api.stdout)[Symbol.asyncIterator]().next();
     const ask = async (body: string) => {
       const reply = await fetch(`http://127.0.0.1:${port}/v1/environments/staging/promotions`, {
         ...{ method: "POST", body, headers: { "content-type": "application/json" } },
