@@ -3,6 +3,7 @@ import { Denied } from "../kernel/failure.ts";
 import { answering } from "../surfaces/cli/answer.ts";
 import type { CliDeps } from "../surfaces/cli/commands/deps.ts";
 import { isOnHub } from "../surfaces/cli/commands/hub.ts";
+import { requireHub } from "../surfaces/cli/hub/hub-session.ts";
 import { takeOperatorLogin } from "../surfaces/cli/hub/login.ts";
 import { type Exit, exits } from "../surfaces/cli/io.ts";
 import { withGateway } from "../surfaces/cli/operator/session.ts";
@@ -49,6 +50,7 @@ async function runHubConsole(
     throw new Denied("value_not_allowed", "A passkey is enrolled at gw console on a host of the vault, without --hub.");
   const login = await takeOperatorLogin(options, deps);
   using _wiped = login.password;
+  await requireHub(login);
   return await withOperator(options, deps.io, deps.vault, (session) =>
     serve(place, options, deps, ports, (signal) => createHubApi(place, session, login, options, deps, signal)),
   );

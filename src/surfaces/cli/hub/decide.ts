@@ -23,7 +23,7 @@ import { findCards } from "./cards.ts";
 import { warnOpen } from "./grant.ts";
 import { knownTo, type OnHub, onHub } from "./hub-session.ts";
 import { readPolicyOnHub } from "./policy.ts";
-import { revokeOnHub } from "./revoke.ts";
+import { revokeOnHub, unknownSession } from "./revoke.ts";
 import { type Answered, say } from "./say.ts";
 
 /** `gw approvals --hub URL`. */
@@ -101,9 +101,12 @@ function decideOnHub(
 
 /** `gw revoke SESSION --hub URL`: wherever in the vault the session is. */
 export function runHubRevoke(id: string, options: ApproveOptions & OnHub, deps: CliDeps): Promise<Exit> {
-  return onHub(options, deps, async (session) => {
-    const state = await revokeOnHub(session, id, options.reason ?? null, deps);
-    return tell(options, deps, { session_id: id, state }, `Session ${showIdentifier(id)} has`, state);
+  return answering(deps.io, () => {
+    if (readId("ses", id) === undefined) throw unknownSession();
+    return onHub(options, deps, async (session) => {
+      const state = await revokeOnHub(session, id, options.reason ?? null, deps);
+      return tell(options, deps, { session_id: id, state }, `Session ${showIdentifier(id)} has`, state);
+    });
   });
 }
 

@@ -1,9 +1,12 @@
+import type { GrantCaller } from "../../../conventions/grant/grant.ts";
 import { grantRecord } from "../../../conventions/grant/record.ts";
 import { connectHub, type HubLogin } from "../../../hub/connect.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Unreachable } from "../../client/connection.ts";
+import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { readGrantCaller } from "../grant/caller.ts";
+import type { GrantWords } from "../grant/draft.ts";
 import {
   type GrantAddOptions,
   removeGrant,
@@ -26,15 +29,19 @@ export type HubGrantOptions = OperatorOptions & OnHub & { readonly despite?: rea
 
 /** `gw grant add NAME --hub URL`: signed where no gateway runs, for all gateways of the vault. */
 export function runHubGrantAdd(name: string, options: GrantAddOptions & HubGrantOptions, deps: CliDeps): Promise<Exit> {
-  return changing(options, deps, async (place) => {
+  return answering(deps.io, async () => {
     const caller = await readGrantCaller(options.caller, options.home);
-    const grant = await signGrant({ ...options, name }, caller, place, deps.vault);
-    for (const line of warnings(grant)) deps.io.err(line);
-    const { uid } = grant.caller;
-    if (uid !== null)
-      deps.io.err(`A number means a user of each host: see that ${uid} is an agent's own on all of them.`);
-    return { record: grantRecord(grant), say: () => saySigned(grant, deps.io) };
+    return await changing(options, deps, (place) => addOnHub({ ...options, name }, caller, place, deps));
   });
+}
+
+async function addOnHub(words: GrantWords, caller: GrantCaller, place: PolicyOnHub, deps: CliDeps): Promise<Changed> {
+  const grant = await signGrant(words, caller, place, deps.vault);
+  for (const line of warnings(grant)) deps.io.err(line);
+  const { uid } = grant.caller;
+  if (uid !== null)
+    deps.io.err(`A number means a user of each host: see that ${uid} is an agent's own on all of them.`);
+  return { record: grantRecord(grant), say: () => saySigned(grant, deps.io) };
 }
 
 /** `gw grant remove NAME --hub URL`. */

@@ -1,4 +1,4 @@
-import { connectHub, type HubConnection } from "../../../hub/connect.ts";
+import { connectHub, type HubConnection, type HubLogin } from "../../../hub/connect.ts";
 import {
   ENROLMENT_COLUMNS,
   type EnrolmentRow,
@@ -32,20 +32,31 @@ export function onHub(
 ): Promise<Exit> {
   return answering(deps.io, async () => {
     const login = await takeOperatorLogin(options, deps);
-    try {
-      return await withOperator(options, deps.io, deps.vault, async (session) => {
-        const connection = await connectHub(login, null);
-        try {
-          const speakers = await findSpeakers(connection, session);
-          return await work({ ...session, connection, speakers });
-        } finally {
-          await connection.close();
-        }
-      });
-    } finally {
-      login.password?.wipe();
-    }
+    using _wiped = login.password;
+    return await withConnection(login, (connection) =>
+      withOperator(options, deps.io, deps.vault, async (session) =>
+        work({ ...session, connection, speakers: await findSpeakers(connection, session) }),
+      ),
+    );
   });
+}
+
+/** Whether the database is there and holds a hub is told before the passphrase is typed, which it never sees. */
+export async function withConnection<Result>(
+  login: HubLogin,
+  work: (connection: HubConnection & { readonly hubId: string }) => Promise<Result>,
+): Promise<Result> {
+  const connection = await connectHub(login, null);
+  try {
+    return await work(connection);
+  } finally {
+    await connection.close();
+  }
+}
+
+/** The same for what makes its own connections, and more than one. */
+export function requireHub(login: HubLogin): Promise<void> {
+  return withConnection(login, async () => undefined);
 }
 
 export async function findSpeakers(

@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { connectHub, type HubConnection } from "../../../hub/connect.ts";
+import type { HubConnection } from "../../../hub/connect.ts";
 import { knownToPeers } from "../../../hub/peer-heads.ts";
 import { HUB_SCHEMA, shortText } from "../../../hub/schema.ts";
 import { type EnrolmentStatement, peekEnrolment, signHub } from "../../../hub/statement.ts";
@@ -16,7 +16,7 @@ import { type Exit, exits } from "../io.ts";
 import { type GatewaySession, withGateway } from "../operator/session.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
 import { applyPolicyChange, say } from "../vault/session.ts";
-import { findSpeakers, knownTo } from "./hub-session.ts";
+import { findSpeakers, knownTo, withConnection } from "./hub-session.ts";
 import { type HubLoginOptions, takeHubLogin } from "./login.ts";
 
 export interface JoinOptions extends OperatorOptions, HubLoginOptions {
@@ -39,11 +39,11 @@ export function runHubJoin(url: string, options: JoinOptions, deps: CliDeps): Pr
     // Whether there is a gateway to join, before a password is typed.
     await readStatus(operatorDoor(options));
     const login = await takeHubLogin(url, options, io);
-    return await withGateway(options, deps, async (session) => {
-      const logId = (await session.client.status()).log.log_id;
-      const keys = await session.client.hostKeys();
-      const connection = await connectHub(login, null);
-      try {
+    using _wiped = login.password;
+    return await withConnection(login, (connection) =>
+      withGateway(options, deps, async (session) => {
+        const logId = (await session.client.status()).log.log_id;
+        const keys = await session.client.hostKeys();
         const { hubId } = connection;
         await requireNewest(session, connection, [gateway, ...(options.despite ?? [])]);
         const joinedAt = await enrol(session, connection, { gateway, logId, identityKey: keys.identity_key, deps });
@@ -64,11 +64,8 @@ export function runHubJoin(url: string, options: JoinOptions, deps: CliDeps): Pr
           }`,
         );
         return exits.done;
-      } finally {
-        await connection.close();
-        login.password?.wipe();
-      }
-    });
+      }),
+    );
   });
 }
 

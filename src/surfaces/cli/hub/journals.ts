@@ -1,5 +1,5 @@
 import type { KeyObject } from "node:crypto";
-import { connectHub, type HubConnection } from "../../../hub/connect.ts";
+import type { HubConnection } from "../../../hub/connect.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { JsonValue } from "../../../kernel/json.ts";
@@ -11,6 +11,7 @@ import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import type { OperatorOptions } from "../options.ts";
 import { withReader } from "../vault/session.ts";
+import { withConnection } from "./hub-session.ts";
 import { type HubLoginOptions, takeOperatorLogin } from "./login.ts";
 import { atOneMoment, fetchOne } from "./logs.ts";
 import { inFolder } from "./verify.ts";
@@ -26,14 +27,11 @@ export function runHubJournal(journal: JournalName, options: Options, deps: CliD
     readJournal(journal, { ...options, log: "" }, deps.io, followOf(deps));
     const login = await takeOperatorLogin(options, deps);
     using _wiped = login.password;
-    return await withReader(options, deps.io, deps.vault, async ({ home, readingKey }) => {
-      const connection = await connectHub(login, null);
-      try {
-        return await showAll(connection, home.readVault(), readingKey, journal, options, deps);
-      } finally {
-        await connection.close();
-      }
-    });
+    return await withConnection(login, (connection) =>
+      withReader(options, deps.io, deps.vault, async ({ home, readingKey }) =>
+        showAll(connection, home.readVault(), readingKey, journal, options, deps),
+      ),
+    );
   });
 }
 

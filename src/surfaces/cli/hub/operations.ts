@@ -4,7 +4,9 @@ import { compareUrgency } from "../../../conventions/operation/summary.ts";
 import { isoTime } from "../../../kernel/clock.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
+import { readId } from "../../../kernel/ids.ts";
 import { settlementOf } from "../../client/settlement.ts";
+import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { type OperationOptions, rowsOf } from "../operator/operations.ts";
@@ -33,7 +35,7 @@ export function runHubOperationList(options: HubOperationOptions, deps: CliDeps)
 
 /** `gw operation show ID --hub URL`. */
 export function runHubOperationShow(id: string, options: HubOperationOptions, deps: CliDeps): Promise<Exit> {
-  return onHub(options, deps, async (session) => {
+  return aboutOne(id, options, deps, async (session) => {
     const [found] = await findShown(session, id, deps);
     if (options.json) deps.io.out(JSON.stringify(recordOf(found), null, 2));
     else for (const line of linesOf(found)) deps.io.out(line);
@@ -44,10 +46,12 @@ export function runHubOperationShow(id: string, options: HubOperationOptions, de
 /** `gw operation settle ID --hub URL`: the same signed word as on the host; played again, it finds one that has ended. */
 export function runHubSettle(id: string, options: HubOperationOptions, deps: CliDeps): Promise<Exit> {
   const { io } = deps;
-  return onHub(options, deps, async (session) => {
-    const { happened, reason = "", although = null } = options;
+  const { happened, reason = "", although = null } = options;
+  const requireSense = (): void => {
     if (happened !== "yes" && happened !== "no")
       throw new Denied("schema_violation", "--happened takes yes or no: what you found at the provider.");
+  };
+  const settle = async (session: HubSession): Promise<Exit> => {
     const shown = await findShown(session, id, deps);
     const operation = requireSame(shown);
     const speakers = shown.map(({ speaker }) => speaker);
@@ -62,7 +66,8 @@ export function runHubSettle(id: string, options: HubOperationOptions, deps: Cli
     else if (state !== null) io.out(`${showIdentifier(id)} is ${showIdentifier(state)}.`);
     else io.err("It is signed and on the hub, and the gateway has not answered yet. It takes it when it is back.");
     return state === null ? exits.pending : exits.done;
-  });
+  };
+  return aboutOne(id, options, deps, settle, requireSense);
 }
 
 /** `gw operation cancel|resume|reconcile ID --hub URL`: one thing asked of one operation, signed for one time. */
@@ -73,13 +78,28 @@ export function runHubErrand(
   deps: CliDeps,
 ): Promise<Exit> {
   const { io } = deps;
-  return onHub(options, deps, async (session) => {
+  return aboutOne(id, options, deps, async (session) => {
     const { gateway, state } = await askErrand(session, errand, id, options.reason ?? "no reason given", deps);
     if (options.json) io.out(JSON.stringify({ operation_id: id, gateway, errand, state }, null, 2));
     else if (state !== null)
       io.out(`${showIdentifier(id)} is ${showIdentifier(state)}. See: gw operation show ID --hub URL`);
     else io.err("It is signed and on the hub, and the gateway has not answered yet. It is taken within a day, once.");
     return state === null ? exits.pending : exits.done;
+  });
+}
+
+/** What could not be one is told before anything is typed. */
+function aboutOne(
+  id: string,
+  options: HubOperationOptions,
+  deps: CliDeps,
+  work: (session: HubSession) => Promise<Exit>,
+  requireSense: () => void = () => undefined,
+): Promise<Exit> {
+  return answering(deps.io, () => {
+    requireSense();
+    if (readId("op", id) === undefined) throw notOpen(id);
+    return onHub(options, deps, work);
   });
 }
 
@@ -128,7 +148,11 @@ export async function findShown(
       "operation_taken_over",
       `${showIdentifier(String(left.takenBy))} took over what ${showIdentifier(left.speaker.gateway)} had, and shows no such operation as open: it ended there, or is being brought home. Nothing was signed. See: gw activity --hub URL`,
     );
-  throw new Denied(
+  throw notOpen(id);
+}
+
+function notOpen(id: string): Denied {
+  return new Denied(
     "not_found",
     `${showIdentifier(id)} is not open on a gateway of this hub. See: gw operation list --hub URL`,
   );

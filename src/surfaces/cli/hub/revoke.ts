@@ -64,7 +64,10 @@ export async function revokeOnHub(
 /** Each gateway speaks of itself; the operator asked all of them. */
 function refusalOf(refused: Answered | undefined): Denied {
   const refusal = refusalIn(refused?.answer ?? null);
-  if (refusal.code !== "not_found") return refusal;
+  return refusal.code === "not_found" ? unknownSession() : refusal;
+}
+
+export function unknownSession(): Denied {
   return new Denied(
     "not_found",
     "No gateway of this vault has a session of this id since it started, which ended all before. See: gw sessions --hub URL",

@@ -19,9 +19,10 @@ import {
 import { type HubRules, NO_HUB_RULES } from "../../../vault/policy/policy.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
-import { type Exit, exits } from "../io.ts";
+import type { Exit } from "../io.ts";
 import type { OperatorOptions } from "../options.ts";
-import { applyPolicyChange, say, withOperator } from "../vault/session.ts";
+import { say } from "../vault/session.ts";
+import { type SignChange, signTried } from "../vault/sign-change.ts";
 
 export interface HubSetOptions extends OperatorOptions {
   readonly log?: string;
@@ -107,15 +108,15 @@ async function signRules(
   change: (rules: HubRules) => HubRules,
   tell: (rules: HubRules) => readonly [JsonObject, string],
 ): Promise<Exit> {
-  return await withOperator(options, io, vault, async (session) => {
-    await applyPolicyChange(session, vault, { what: "hub_set", subject: "hub" }, (policy) => {
+  const signing = (sign: SignChange): Promise<void> =>
+    sign({ what: "hub_set", subject: "hub" }, (policy) => {
       if (policy.hub === null)
         throw new Denied("hub_not_joined", "This gateway belongs to no hub. First: gw hub join URL");
       return { ...policy, hub: { ...policy.hub, rules: change(policy.hub.rules) } };
     });
-    const { hub } = session.home.readPolicy(session.home.readVault());
+  return await signTried(options, io, vault, signing, (_made, { home }) => {
+    const { hub } = home.readPolicy(home.readVault());
     say(io, options.json, ...tell(hub?.rules ?? NO_HUB_RULES));
-    return exits.done;
   });
 }
 

@@ -6,7 +6,7 @@ import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { placeIn, signGrantLine } from "../grant/grant.ts";
 import { signLineOnHub } from "../hub/grant.ts";
-import type { OnHub } from "../hub/hub-session.ts";
+import { type OnHub, requireHub } from "../hub/hub-session.ts";
 import { takeOperatorLogin } from "../hub/login.ts";
 import { connectHubClient } from "../hub/watch-client.ts";
 import { type Exit, exits } from "../io.ts";
@@ -51,6 +51,7 @@ export function runHubWatch(options: OperatorOptions & OnHub, deps: CliDeps): Pr
     requireTerminal(options, deps);
     const login = await takeOperatorLogin(options, deps);
     using _wiped = login.password;
+    await requireHub(login);
     return await withOperator(options, deps.io, deps.vault, async (session) => {
       const connect = () => connectHubClient(login, session, deps);
       const addGrant = async (line: string) => (await signLineOnHub(line, login, session, options, deps)).behind;
