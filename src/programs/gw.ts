@@ -112,9 +112,9 @@ function createDeps(run: Run): CliDeps {
       requireHome(run, command);
       return (await import("./home-keeper.ts")).homeKeeper;
     },
-    async openMinted() {
+    async mintedKeeper() {
       requireHome(run, "credential");
-      return (await import("./minted.ts")).openMinted;
+      return (await import("./minted.ts")).mintedKeeper;
     },
     async findPlace(asked) {
       run.place = await withCopy(run, await findPlace(asked, requireServerOf));

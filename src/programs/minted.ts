@@ -1,14 +1,37 @@
+import { existsSync } from "node:fs";
 import { systemRandom } from "../adapters/platform/system.ts";
+import { openSqlite } from "../adapters/store/sqlite/open.ts";
 import { openStateStore } from "../adapters/store/sqlite/state.ts";
 import { isAlsoElsewhere, MINTED } from "../gateway/attempt/mint.ts";
 import { Secret } from "../kernel/secret.ts";
-import type { MintedStore, OpenMinted } from "../surfaces/cli/vault/minted.ts";
+import type { MintedKeeper, MintedStore } from "../surfaces/cli/vault/minted.ts";
 import { openHeld } from "../vault/held-secret.ts";
 import { openService } from "../vault/lend.ts";
+import type { OpenOperator } from "../vault/operator.ts";
+import type { Vault } from "../vault/vault.ts";
 import { readSettings } from "./daemon/settings.ts";
 
 /** The gateway's state, opened by an operator with the key of their own vault; a running gateway is not disturbed. */
-export const openMinted: OpenMinted = async (home, vault, { serviceKey, readingKey }): Promise<MintedStore> => {
+export const mintedKeeper: MintedKeeper = { isThere, open };
+
+/** By the names of rows, which stand in the clear. */
+async function isThere(home: string, mintedId: string): Promise<boolean> {
+  const { stateFile } = await readSettings(home);
+  if (!existsSync(stateFile)) return false;
+  const file = openSqlite(stateFile, { synchronous: "normal" });
+  try {
+    const named = file.handle.prepare("select 1 from notes where id = ? and state = ?");
+    return named.get(rowIdOf(mintedId), MINTED) !== undefined;
+  } finally {
+    file.close();
+  }
+}
+
+async function open(
+  home: string,
+  vault: Vault,
+  { serviceKey, readingKey }: Pick<OpenOperator, "serviceKey" | "readingKey">,
+): Promise<MintedStore> {
   const service = openService(vault, serviceKey);
   const store = await openStateStore(
     (await readSettings(home)).stateFile,
@@ -16,7 +39,7 @@ export const openMinted: OpenMinted = async (home, vault, { serviceKey, readingK
     systemRandom,
   );
   const rowOf = (mintedId: string) => {
-    const row = store.find("notes", `${MINTED} ${mintedId}`);
+    const row = store.find("notes", rowIdOf(mintedId));
     return row === null || "tampered" in row || row.state !== MINTED ? undefined : row;
   };
   return {
@@ -44,4 +67,8 @@ export const openMinted: OpenMinted = async (home, vault, { serviceKey, readingK
       service.wipe();
     },
   };
-};
+}
+
+function rowIdOf(mintedId: string): string {
+  return `${MINTED} ${mintedId}`;
+}

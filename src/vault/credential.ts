@@ -3,7 +3,7 @@ import { defaults } from "../kernel/defaults.ts";
 import { Denied, Fault } from "../kernel/failure.ts";
 import type { Secret } from "../kernel/secret.ts";
 import { checkLabel, readBindings, readHeaderName } from "./binding.ts";
-import { entryKeys, findEntry, openEntry, retiredDigest, sealEntry, wasUsedBefore } from "./entry.ts";
+import { entryKeys, findEntry, openEntry, requireUnneeded, retiredDigest, sealEntry, wasUsedBefore } from "./entry.ts";
 import { type EntryExtras, type Lender, MOST_LENDERS, NO_EXTRAS } from "./extras.ts";
 import { type OpenOperator, requireOperator, type VaultPorts } from "./operator.ts";
 import { readExchanged, readSecret } from "./secret-form.ts";
@@ -49,8 +49,8 @@ export interface NewCredential {
 /** All of a new credential that needs no secret to be judged, so that nobody types one in vain. */
 export function readPlace(
   vault: Vault,
-  given: Pick<NewCredential, "label" | "kind" | "boundTo" | "headerName">,
-): { readonly boundTo: readonly string[]; readonly headerName: string | null } {
+  given: Omit<NewCredential, "secret" | "eachUse">,
+): Pick<CredentialEntry, "boundTo" | "headerName" | "exchange"> & { readonly extras: EntryExtras } {
   checkLabel(given.label);
   if (vault.credentials.some(({ label }) => label === given.label)) {
     throw new Denied("credential_exists", `The vault already holds ${given.label}: rotate it, or remove it first.`);
@@ -58,7 +58,14 @@ export function readPlace(
   if (vault.credentials.length >= defaults.vaultCredentials) {
     throw new Denied("credential_invalid", `A vault holds at most ${defaults.vaultCredentials} credentials.`);
   }
-  return { boundTo: readBindings(given.kind, given.boundTo), headerName: readHeaderName(given.kind, given.headerName) };
+  const { kind } = given;
+  const exchange = readExchange(kind, given.exchange);
+  return {
+    boundTo: readBindings(kind, given.boundTo),
+    headerName: readHeaderName(kind, given.headerName),
+    exchange,
+    extras: readExtras(vault, given, exchange),
+  };
 }
 
 export async function addCredential(
@@ -68,9 +75,7 @@ export async function addCredential(
   { clock, random }: VaultPorts,
 ): Promise<Vault> {
   requireOperator(vault, operator);
-  const { boundTo, headerName } = readPlace(vault, given);
-  const exchange = readExchange(given.kind, given.exchange);
-  const extras = readExtras(vault, given, exchange);
+  const { boundTo, headerName, exchange, extras } = readPlace(vault, given);
   const how = { ...extras, kind: given.kind, exchange };
   const read = await readGiven(how, given.secret, given.keyPassphrase, clock.wallMs());
   const { publicKey, certificate } = read;
@@ -197,14 +202,8 @@ export function removeCredential(
   { clock }: Pick<VaultPorts, "clock">,
 ): Vault {
   requireOperator(vault, operator);
-  const gone = findEntry(vault, label);
-  const needed = vault.credentials.find((entry) => entry.withCertificate === label);
-  if (needed !== undefined)
-    throw new Denied(
-      "credential_invalid",
-      `${needed.label} goes with the certificate ${label}: remove that one first.`,
-    );
-  const rest = vault.credentials.filter((entry) => entry !== gone);
+  requireUnneeded(vault, label);
+  const rest = vault.credentials.filter((entry) => entry.label !== label);
   return withCredentials(vault, operator, rest, withoutSuspension(vault.notes, label), clock);
 }
 
@@ -218,7 +217,11 @@ function readExchange(kind: CredentialKind, given: TokenExchange | undefined): T
 }
 
 /** What an entry of this kind may have beside the usual; what does not belong to it is refused. */
-function readExtras(vault: Vault, given: NewCredential, exchange: TokenExchange | null): EntryExtras {
+function readExtras(
+  vault: Vault,
+  given: Omit<NewCredential, "secret" | "eachUse">,
+  exchange: TokenExchange | null,
+): EntryExtras {
   const { kind, withCertificate } = given;
   if (withCertificate !== undefined) {
     const other = findEntry(vault, withCertificate);

@@ -118,3 +118,14 @@ export function findEntry(vault: Vault, label: string): CredentialEntry {
     throw new Denied("credential_unknown", `The vault holds no credential ${label}: gw credential list.`);
   return entry;
 }
+
+/** That it is there, and no other one goes with it. */
+export function requireUnneeded(vault: Vault, label: string): void {
+  findEntry(vault, label);
+  const needed = vault.credentials.find((entry) => entry.withCertificate === label);
+  if (needed !== undefined)
+    throw new Denied(
+      "credential_invalid",
+      `${needed.label} goes with the certificate ${label}: remove that one first.`,
+    );
+}

@@ -9,7 +9,7 @@ import { addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 type LoginOptions = Omit<CredentialLoginOptions, "origins">;
 
 export function addCredentialCommands(program: Command, deps: CliDeps): void {
-  const { io, vault, finish, openMinted } = deps;
+  const { io, vault, finish, mintedKeeper } = deps;
   const credential = program.command("credential").description("secrets that agents never see; no command shows one");
   withKindOptions(
     addOperatorCommand(
@@ -78,7 +78,7 @@ export function addCredentialCommands(program: Command, deps: CliDeps): void {
     "gw credential minted",
   ).action(async (_options, command: Command) => {
     const { runMintedList } = await import("../vault/minted.ts");
-    finish(await runMintedList(optionsOf(command), io, vault, await openMinted()));
+    finish(await runMintedList(optionsOf(command), io, vault, await mintedKeeper()));
   });
   withKindOptions(
     addOperatorCommand(
@@ -89,7 +89,7 @@ export function addCredentialCommands(program: Command, deps: CliDeps): void {
     ).option("--kind <KIND>", `what it becomes: ${CREDENTIAL_KINDS.join(", ")}`, "bearer"),
   ).action(async (mintedId: string, label: string, _options, command: Command) => {
     const { runAdopt } = await import("../vault/minted.ts");
-    finish(await runAdopt(mintedId, label, bindingOf(command), io, vault, await openMinted()));
+    finish(await runAdopt(mintedId, label, bindingOf(command), io, vault, await mintedKeeper()));
   });
   addOperatorCommand(
     credential,

@@ -13,7 +13,7 @@ import type { Examine } from "../doctor.ts";
 import type { CliIo, Exit } from "../io.ts";
 import type { BaseOptions, ConsoleOptions } from "../options.ts";
 import type { WrapperPorts } from "../run/run.ts";
-import type { OpenMinted } from "../vault/minted.ts";
+import type { MintedKeeper } from "../vault/minted.ts";
 import type { VaultCliPorts } from "../vault/session.ts";
 
 /** What the command line needs of the machine. The program fills it in; tests bring their own. */
@@ -45,8 +45,8 @@ export interface CliDeps {
   reference(): Promise<ReferenceCliPorts>;
   /** Refuses a command that writes to the home itself where only a copy of it is at hand. */
   requireHome(what: string): void;
-  /** Opens what the gateway keeps of secrets that answers brought, with an operator's own key. */
-  openMinted(): Promise<OpenMinted>;
+  /** What the gateway keeps of secrets that answers brought, for an operator's own key. */
+  mintedKeeper(): Promise<MintedKeeper>;
   /** The state and the log's writer, for backups and restorations. */
   homeKeeper(): Promise<HomeKeeper>;
   /** What this machine can say of signature files that are to be trusted. */

@@ -1,4 +1,6 @@
 import { Denied } from "../../../kernel/failure.ts";
+import { findEntry } from "../../../vault/entry.ts";
+import { openHome } from "../../../vault/files/home.ts";
 import { Unreachable } from "../../client/connection.ts";
 import { connectOperator } from "../../client/operator.ts";
 import type { ReadingClient } from "../../client/reading.ts";
@@ -12,13 +14,14 @@ import { say, type VaultSession } from "./session.ts";
 
 /** `gw credential test LABEL`: gets a token now, through the running gateway, and says what it is good for. */
 export function runCredentialTest(label: string, options: OperatorOptions, deps: CliDeps): Promise<Exit> {
-  return answering(deps.io, () =>
-    withGateway(options, deps, async ({ client }) => {
+  return answering(deps.io, () => {
+    findEntry(openHome(options.home, deps.random).readVault(), label);
+    return withGateway(options, deps, async ({ client }) => {
       const token = await client.testCredential(label);
       say(deps.io, options.json, { label, ...token }, `${label}: ${sayToken(token)}`);
       return exits.done;
-    }),
-  );
+    });
+  });
 }
 
 /** `gw credential uses`: when each was last used since the gateway was unlocked, and until when its token is good. */

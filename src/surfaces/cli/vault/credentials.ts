@@ -2,7 +2,7 @@ import { Denied } from "../../../kernel/failure.ts";
 import { Secret } from "../../../kernel/secret.ts";
 import { readBindings } from "../../../vault/binding.ts";
 import { readPlace } from "../../../vault/credential.ts";
-import { findEntry } from "../../../vault/entry.ts";
+import { findEntry, requireUnneeded } from "../../../vault/entry.ts";
 import { openHome } from "../../../vault/files/home.ts";
 import { isRemote } from "../../../vault/source/remote.ts";
 import type { SecretSource } from "../../../vault/source/source.ts";
@@ -24,7 +24,13 @@ import { recordOf } from "./credential-list.ts";
 import { type ExchangeOptions, readExchangeOptions, refuseExchangeOptions } from "./exchange-options.ts";
 import { readGoogleKey } from "./google-key.ts";
 import { readLenders } from "./lenders.ts";
-import { requireDescriptor, type SecretOptions, takeSecret, withKeyPassphrase, withUsername } from "./secret-input.ts";
+import {
+  requireSecretOptions,
+  type SecretOptions,
+  takeSecret,
+  withKeyPassphrase,
+  withUsername,
+} from "./secret-input.ts";
 import { say, type VaultCliPorts, type VaultOptions, type VaultSession, withOperator } from "./session.ts";
 import { readSourceOptions, type SourceOptions } from "./source-options.ts";
 
@@ -80,22 +86,25 @@ export function storeGiven(
     if (exchange === undefined) refuseExchangeOptions(withoutOwn(kind, asked, source !== undefined));
     const header = options.header === undefined ? {} : { headerName: options.header };
     const home = openHome(options.home, ports.random);
-    readPlace(home.readVault(), { label, kind, boundTo, ...header });
     const lenders = readLenders(home, options.gateway);
-    requireDescriptor(options);
+    const place = {
+      ...{ label, kind, boundTo },
+      ...(lenders === undefined ? {} : { lenders }),
+      ...(exchange === undefined ? {} : { exchange }),
+      ...(source === undefined ? {} : { source }),
+      ...(options.keyId === undefined ? {} : { keyId: options.keyId }),
+      ...(options.withCertificate === undefined ? {} : { withCertificate: options.withCertificate }),
+      ...header,
+    };
+    readPlace(home.readVault(), place);
+    requireSecretOptions(kind, options);
     return await withOperator(options, io, ports, async (session) => {
       using given =
         google?.secret ?? (hasNoSecret(exchange, source) ? Secret.take(Buffer.alloc(0)) : await take(session, kind));
       using secret = withUsername(kind, options.username, given);
       const vault = await withKeyPassphrase(kind, options, io, (keyPassphrase) =>
         storeCredential(session, ports, {
-          ...{ label, kind, boundTo, secret, eachUse: options.eachUse },
-          ...(lenders === undefined ? {} : { lenders }),
-          ...(exchange === undefined ? {} : { exchange }),
-          ...(source === undefined ? {} : { source }),
-          ...(options.keyId === undefined ? {} : { keyId: options.keyId }),
-          ...(options.withCertificate === undefined ? {} : { withCertificate: options.withCertificate }),
-          ...header,
+          ...{ ...place, secret, eachUse: options.eachUse },
           ...(keyPassphrase === undefined ? {} : { keyPassphrase }),
         }),
       );
@@ -121,7 +130,7 @@ export function runCredentialRotate(
         `${label} has no secret here, and none to rotate: ${instead}. If it is suspended: gw credential enable ${label}.`,
       );
     }
-    requireDescriptor(options);
+    requireSecretOptions(kind, options);
     return withOperator(options, io, ports, async (session) => {
       using given = await takeSecret(label, kind, options, io);
       using secret = withUsername(kind, options.username, given);
@@ -213,7 +222,9 @@ function changeOne(
 ): Promise<Exit> {
   return answering(io, () => {
     // Asked before the passphrase: a wrong label should not cost a prompt.
-    findEntry(openHome(options.home, ports.random).readVault(), label);
+    const vault = openHome(options.home, ports.random).readVault();
+    if (verb === "removed") requireUnneeded(vault, label);
+    else findEntry(vault, label);
     return withOperator(options, io, ports, async (session) => {
       await before(session);
       const vault = await changeCredential(session, ports, label, verb);

@@ -25,22 +25,22 @@ export interface MintedStore {
   close(): Promise<void>;
 }
 
-export type OpenMinted = (
-  home: string,
-  vault: Vault,
-  operator: Pick<OpenOperator, "serviceKey" | "readingKey">,
-) => Promise<MintedStore>;
+export interface MintedKeeper {
+  /** Whether there is one of that name. It needs nobody's key. */
+  isThere(home: string, mintedId: string): Promise<boolean>;
+  open(home: string, vault: Vault, operator: Pick<OpenOperator, "serviceKey" | "readingKey">): Promise<MintedStore>;
+}
 
 /** `gw credential minted`: what waits to be taken over. No secret is shown. */
 export function runMintedList(
   options: VaultOptions,
   io: CliIo,
   ports: VaultCliPorts,
-  openMinted: OpenMinted,
+  keeper: MintedKeeper,
 ): Promise<Exit> {
   return answering(io, () =>
     withOperator(options, io, ports, async ({ home, operator }) => {
-      const store = await openMinted(options.home, home.readVault(), operator);
+      const store = await keeper.open(options.home, home.readVault(), operator);
       try {
         const found = store.list();
         if (options.json) io.out(JSON.stringify(found, null, 2));
@@ -62,26 +62,37 @@ export function runMintedList(
  * `gw credential adopt MINTED_ID LABEL`: from the gateway's keeping into the vault, bound and signed like any other. It becomes whatever
  * kind it is one of.
  */
-export async function runAdopt(
+export function runAdopt(
   mintedId: string,
   label: string,
   options: CredentialAddOptions,
   io: CliIo,
   ports: VaultCliPorts,
-  openMinted: OpenMinted,
+  keeper: MintedKeeper,
 ): Promise<Exit> {
-  const { sourceCommand, sourceSystemd, googleKey, clientAuth } = options;
-  const brought = [sourceCommand, sourceSystemd, googleKey].some((one) => one !== undefined);
-  if (brought || clientAuth === "tls_client_auth")
-    return answering(io, () => {
+  return answering(io, async () => {
+    const { sourceCommand, sourceSystemd, googleKey, clientAuth } = options;
+    const brought = [sourceCommand, sourceSystemd, googleKey].some((one) => one !== undefined);
+    if (brought || clientAuth === "tls_client_auth")
       throw new Denied("credential_invalid", "That takes no secret, so that a minted one cannot become it.");
-    });
+    if (!(await keeper.isThere(options.home, mintedId))) throw unknownMinted(mintedId);
+    return await adopt(mintedId, label, options, io, ports, keeper);
+  });
+}
+
+async function adopt(
+  mintedId: string,
+  label: string,
+  options: CredentialAddOptions,
+  io: CliIo,
+  ports: VaultCliPorts,
+  keeper: MintedKeeper,
+): Promise<Exit> {
   let store: MintedStore | undefined;
   const take = async ({ home, operator }: VaultSession): Promise<Secret> => {
-    store = await openMinted(options.home, home.readVault(), operator);
+    store = await keeper.open(options.home, home.readVault(), operator);
     const secret = store.secretOf(mintedId);
-    if (secret === undefined)
-      throw new Denied("credential_unknown", `There is no minted secret ${mintedId}: gw credential minted.`);
+    if (secret === undefined) throw unknownMinted(mintedId);
     return secret;
   };
   try {
@@ -95,4 +106,8 @@ export async function runAdopt(
   } finally {
     await store?.close();
   }
+}
+
+function unknownMinted(mintedId: string): Denied {
+  return new Denied("credential_unknown", `There is no minted secret ${mintedId}: gw credential minted.`);
 }

@@ -33,6 +33,7 @@ export function runOperatorAdd(
 ): Promise<Exit> {
   return answering(io, () => {
     checkNewName(openHome(options.home, ports.random).readVault(), name);
+    requireNewPassphrase(options);
     return withPassphrase(options, io, ports, async (session) => {
       using passphrase = await newPassphrase(options, io, `New passphrase of ${name}: `);
       const vault = await applyChange(session, ports, { what: "operator_added", subject: name }, async (current) => {
@@ -111,8 +112,9 @@ export function runOperatorRemove(name: string, options: VaultOptions, io: CliIo
 
 /** `gw passphrase`. */
 export function runPassphrase(options: NewPassphraseOptions, io: CliIo, ports: VaultCliPorts): Promise<Exit> {
-  return answering(io, () =>
-    withPassphrase(options, io, ports, async (session) => {
+  return answering(io, () => {
+    requireNewPassphrase(options);
+    return withPassphrase(options, io, ports, async (session) => {
       using fresh = await newPassphrase(options, io, "New passphrase: ");
       const { name } = session.operator;
       await applyChange(session, ports, { what: "passphrase_changed", subject: name }, async (vault) => ({
@@ -126,8 +128,8 @@ export function runPassphrase(options: NewPassphraseOptions, io: CliIo, ports: V
         "Changed. Old copies of vault.json still open with the old one: destroy them.",
       );
       return exits.done;
-    }),
-  );
+    });
+  });
 }
 
 /** `gw operator pin`: the PIN that `gw watch` asks. */
@@ -158,6 +160,13 @@ export function runOperatorPin(
       }
     }),
   );
+}
+
+/** One in a file is read, and judged, before anybody types theirs. */
+function requireNewPassphrase({ newPassphraseFile: file }: NewPassphraseOptions): void {
+  if (file === undefined) return;
+  using passphrase = readSecretFile(file);
+  checkPassphrase(passphrase);
 }
 
 async function newPassphrase(options: NewPassphraseOptions, io: CliIo, prompt: string) {

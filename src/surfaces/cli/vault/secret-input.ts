@@ -25,8 +25,18 @@ export async function takeSecret(
   return await io.readSecret(`${what}: `);
 }
 
-/** Before anything else is asked for: a descriptor that was named is one that was opened. */
-export function requireDescriptor({ secretFd: descriptor }: SecretOptions): void {
+/** Before anything is asked for: what else the command line says of the secret holds. */
+export function requireSecretOptions(
+  kind: CredentialKind,
+  options: SecretOptions & { readonly username?: string },
+): void {
+  requireDescriptor(options);
+  requireUsername(kind, options.username);
+  if (kind === "ssh" && options.keyPassphraseFile !== undefined) readSecretFile(options.keyPassphraseFile).wipe();
+}
+
+/** A descriptor that was named is one that was opened. */
+function requireDescriptor({ secretFd: descriptor }: SecretOptions): void {
   if (descriptor === undefined) return;
   if (!Number.isSafeInteger(descriptor) || descriptor < 3 || descriptor > 1_024) {
     throw new Denied(
@@ -66,11 +76,14 @@ function notReadable(descriptor: number): Denied {
   );
 }
 
-export function withUsername(kind: CredentialKind, username: string | undefined, given: Secret): Secret {
-  if (username === undefined) return given.copy();
-  if (kind !== "basic" || username.includes(":")) {
+function requireUsername(kind: CredentialKind, username: string | undefined): void {
+  if (username !== undefined && (kind !== "basic" || username.includes(":")))
     throw new Denied("credential_invalid", "--username is for --kind basic, and holds no colon.");
-  }
+}
+
+export function withUsername(kind: CredentialKind, username: string | undefined, given: Secret): Secret {
+  requireUsername(kind, username);
+  if (username === undefined) return given.copy();
   return given.use((bytes) => Secret.take(Buffer.concat([Buffer.from(`${username}:`, "utf8"), bytes])));
 }
 

@@ -6,7 +6,9 @@ import { defaults } from "../../../../kernel/defaults.ts";
 import { showIdentifier } from "../../../../kernel/display.ts";
 import { Denied } from "../../../../kernel/failure.ts";
 import { Secret } from "../../../../kernel/secret.ts";
+import { readPlace } from "../../../../vault/credential.ts";
 import { replaceFile } from "../../../../vault/files/atomic-write.ts";
+import { openHome } from "../../../../vault/files/home.ts";
 import { answering } from "../../answer.ts";
 import { type CliIo, type Exit, exits } from "../../io.ts";
 import { readGivenFile } from "../../read-given-file.ts";
@@ -52,14 +54,15 @@ export function runCredentialImport(
     for (const { label } of unbound)
       io.err(`${showIdentifier(label)}  left out: say where it may go with --bind ${label}=https://HOST`);
     if (ready.length === 0) throw new Denied("secret_missing", "Nothing was found that can be taken over.");
+    const vault = openHome(options.home, ports.random).readVault();
+    const isNew = ({ label }: FoundSecret): boolean => !vault.credentials.some((held) => held.label === label);
+    if (!ready.some(isNew)) throw new Denied("credential_exists", "The vault holds all of these already.");
+    for (const { label, kind, places } of ready.filter(isNew)) readPlace(vault, { label, kind, boundTo: places });
     for (const { label, kind, places } of ready)
       io.err(`${showIdentifier(label)}  ${kind}  only for ${places.join(" ")}`);
     if (!options.yes && !(await agreed(io, "Take these over into the vault?"))) return exits.denied;
     const taken: FoundSecret[] = [];
     const exit = await withOperator(options, io, ports, async (session) => {
-      const held = new Set(session.home.readVault().credentials.map(({ label }) => label));
-      const isNew = ({ label }: FoundSecret): boolean => !held.has(label);
-      if (!ready.some(isNew)) throw new Denied("credential_exists", "The vault holds all of these already.");
       for (const one of ready) {
         const { label, kind, secret, places } = one;
         if (!isNew(one)) {

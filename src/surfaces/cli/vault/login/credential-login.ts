@@ -1,6 +1,6 @@
 import { Denied } from "../../../../kernel/failure.ts";
 import { Secret } from "../../../../kernel/secret.ts";
-import { openProof } from "../../../../vault/credential.ts";
+import { openProof, readPlace } from "../../../../vault/credential.ts";
 import { openHome } from "../../../../vault/files/home.ts";
 import { makeDpopKey } from "../../../../vault/token/dpop.ts";
 import type { TokenExchange } from "../../../../vault/token/exchange.ts";
@@ -11,7 +11,7 @@ import type { CliIo, Exit } from "../../io.ts";
 import { renewCredential, storeCredential } from "../change-credential.ts";
 import { sayCredential } from "../credentials.ts";
 import { type ExchangeOptions, readExchangeOptions, refuseExchangeOptions } from "../exchange-options.ts";
-import { requireDescriptor, type SecretOptions, takeSecret } from "../secret-input.ts";
+import { requireSecretOptions, type SecretOptions, takeSecret } from "../secret-input.ts";
 import { type VaultCliPorts, type VaultSession, withOperator } from "../session.ts";
 import type { Login } from "./ask-endpoint.ts";
 import { agreeInBrowser } from "./browser-flow.ts";
@@ -36,11 +36,12 @@ export function runCredentialLogin(
   ports: VaultCliPorts,
 ): Promise<Exit> {
   return answering(io, async () => {
-    requireDescriptor(options);
-    const known = openHome(options.home, ports.random)
-      .readVault()
-      .credentials.find((one) => one.label === label);
+    requireSecretOptions("oauth2", options);
+    const vault = openHome(options.home, ports.random).readVault();
+    const known = vault.credentials.find((one) => one.label === label);
     const exchange = known === undefined ? await newExchange(options, ports) : knownExchange(known, options);
+    // Before a person agrees to anything, too: what they agreed to would be lost.
+    if (known === undefined) readPlace(vault, { label, kind: "oauth2", boundTo: options.origins, exchange });
     const agree = chooseWay(exchange, options);
     return await withOperator(options, io, ports, async (session) => {
       using parts = await partsFor(session, label, known, exchange, options, io);
