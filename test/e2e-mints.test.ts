@@ -70,7 +70,7 @@ actions:
     const labels = JSON.parse((await home.run(["credential", "list", "--json"])).out) as readonly Members[];
     assert.ok(labels.some(({ label }) => label === "acme-ci"));
     assert.deepEqual(JSON.parse((await home.must(["credential", "minted", "--json"])).out), []);
-    const again = await home.operator(["credential", "adopt", id, "acme-two", "--origin", provider.origin]);
+    const again = await home.run(["credential", "adopt", id, "acme-two", "--origin", provider.origin]);
     assert.deepEqual([again.code, codeOf(again)], [1, "credential_unknown"]);
   });
 

@@ -19,6 +19,13 @@ describe("what a person mistypes", asUser, () => {
     const add = ["credential", "add"];
     const bearer = ["--kind", "bearer", "--origin"];
     const grant = ["grant", "add", "nightly", "--caller", "uid:1040", "--until", "2027-03-31"];
+    const nowhere = join(makeFolder(), "nowhere");
+    const person = ["--client-id", "x", "--token-endpoint", "https://a.example/t", "--device-endpoint"];
+    const line = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHrVnAMcQ4mRXtZ0CU7HdF3wcVsoQRkb2RiX1yTgMFUR";
+    const tokens = join(makeFolder(), ".env");
+    writeFileSync(tokens, "HELD=one-two-three\nOTHER_TOKEN=four-five-six\n", { mode: 0o600 });
+    const found = ["credential", "import", "env", tokens, "--yes", "--bind"];
+    const ticket = ["--ref", "jira:OPS-17", "--operation", "acme.thing.get", "--target", "https://api.acme.example/"];
     const mistakes: readonly (readonly [code: string, args: readonly string[]])[] = [
       ["credential_invalid", [...add, "no label", ...bearer, "https://api.acme.example"]],
       ["credential_invalid", [...add, "acme", ...bearer, "api.acme.example"]],
@@ -26,9 +33,23 @@ describe("what a person mistypes", asUser, () => {
       ["credential_invalid", ["credential", "bind", "held"]],
       ["credential_invalid", [...add, "acme", ...bearer, "https://api.acme.example", "--secret-fd", "999"]],
       ["credential_invalid", ["credential", "rotate", "held", "--secret-fd", "999"]],
+      ["credential_invalid", [...add, "acme", ...bearer, "https://api.acme.example", "--username", "ada"]],
+      ["credential_invalid", ["credential", "rotate", "held", "--username", "ada"]],
+      ["credential_unknown", [...add, "acme", ...bearer, "https://api.acme.example", "--with-certificate", "none"]],
+      ["secret_missing", [...add, "acme", "--kind", "ssh", "--host-key", line, "--key-passphrase-file", nowhere]],
+      [
+        "credential_invalid",
+        ["credential", "login", "acme", "--origin", "acme", ...person, "https://a.example/d", "--device"],
+      ],
+      ["credential_invalid", [...found, "other-token=acme", "--only", "other-token"]],
+      ["credential_exists", [...found, "held=https://api.acme.example", "--only", "held"]],
+      ["credential_unknown", ["credential", "test", "nothing"]],
+      ["credential_unknown", ["credential", "adopt", "nothing", "acme", "--origin", "https://api.acme.example"]],
       ["file_unusable", ["unlock", "--write-key-file", join(makeFolder(), "nowhere", "key")]],
       ["operator_name_invalid", ["operator", "add", "Bob B."]],
       ["operator_exists", ["operator", "add", "ada"]],
+      ["secret_missing", ["operator", "add", "bob", "--new-passphrase-file", nowhere]],
+      ["secret_missing", ["passphrase", "--new-passphrase-file", nowhere]],
       ["decision_rule_unfit", ["policy", "approvers", "acme.thing.get", "2"]],
       ["decision_rule_unfit", ["policy", "decide-with", "passkey", "--all"]],
       ["passkey_unknown", ["passkey", "remove", "nobody"]],
@@ -44,6 +65,8 @@ describe("what a person mistypes", asUser, () => {
       ["operator_last", ["operator", "remove", "ada"]],
       ["grant_invalid", [...grant, "--actions", "acme.nothing.here"]],
       ["hub_not_joined", ["hub", "leave"]],
+      ["hub_not_joined", ["hub", "set", "--grace-s", "60"]],
+      ["hub_not_joined", ["hub", "limit", "deploys", "--remove"]],
       ["value_not_allowed", ["credential", "lend", "held"]],
       ["value_not_allowed", ["login", "--for", "13h"]],
       ["file_not_written", ["backup", home.passphraseFile]],
@@ -51,7 +74,16 @@ describe("what a person mistypes", asUser, () => {
       ["not_found", ["revoke", "ses_1"]],
       ["ticket_invalid", ["approve", "apr_01m7gwx0168jedv0mkrybqr3k2", "--emergency"]],
       ["ticket_invalid", ["approve", "apr_01m7gwx0168jedv0mkrybqr3k2", "--ticket", "OPS-17"]],
+      ["ticket_invalid", ["approve", "apr_01m7gwx0168jedv0mkrybqr3k2", "--ticket-state", "open"]],
       ["not_found", ["ticket", "show", "run_1"]],
+      ["not_found", ["ticket", "issue", "run_1", ...ticket]],
+      ["not_found", ["ticket", "attach", "run_1", tokens]],
+      ["file_unreadable", ["upgrade", "decide", "--report", nowhere, "d-12345678", "--accept", "--reviews", nowhere]],
+      [
+        "file_unreadable",
+        ["upgrade", "probe", "--corpus", nowhere, "--old", "https://a.example", "--new", "https://b.example"],
+      ],
+      ["not_found", ["audit", "checkpoint"]],
       ["operator_unknown", ["audit", "share", "nobody"]],
       ["not_found", ["audit", "export", "--log", makeFolder()]],
       ["archive_refused", ["audit", "archive", join(home.folder, "audit", "old")]],
@@ -68,17 +100,47 @@ describe("what a person mistypes", asUser, () => {
       assert.deepEqual([done.code, codeOf(done)], [1, code], args.join(" "));
     }
     assert.equal(vault(), unchanged);
-    for (const words of ["approvals", "console", "unlock", "operation list"]) {
+    const session = "ses_01m7gwx0168jedv0mkrybqr3k2";
+    for (const words of ["approvals", "console", "unlock", "operation list", "lock", `revoke ${session}`]) {
       const done = await home.run(words.split(" "));
       assert.deepEqual([done.code, codeOf(done)], [3, "gateway_unreachable"], words);
     }
     const hub = ["--hub", "postgres://ada@db.example/gw"];
     assert.equal(codeOf(await home.run(["approve", ...hub])), "not_found", "with --hub a card is named");
-    const nowhere = new Home(makeFolder());
+    const homeless = new Home(makeFolder());
     for (const words of ["approvals", "console", "status", "activity"]) {
-      const done = await nowhere.run([words, ...hub]);
+      const done = await homeless.run([words, ...hub]);
       assert.equal(codeOf(done), "vault_missing", `${words}, before the password of the hub`);
     }
+  });
+
+  test("a hub that is not there, or what no gateway of it could have, is told before the passphrase", async () => {
+    const hub = ["--hub", "postgres://ada@127.0.0.1:1/gw", "--hub-password-file", home.passphraseFile];
+    for (const words of [
+      "approvals",
+      "console",
+      "watch --json",
+      "activity",
+      "operation list",
+      "grant list",
+      "unlock",
+    ]) {
+      const done = await home.run([...words.split(" "), ...hub]);
+      assert.deepEqual([done.code, codeOf(done)], [3, "hub_unreachable"], words);
+    }
+    const settle = ["operation", "settle", "op_1", "--reason", "seen", "--happened"];
+    for (const [code, args] of [
+      ["not_found", ["revoke", "ses_1"]],
+      ["not_found", ["operation", "show", "op_1"]],
+      ["not_found", ["operation", "reconcile", "op_1"]],
+      ["not_found", [...settle, "yes"]],
+      ["schema_violation", [...settle, "perhaps"]],
+      [
+        "grant_invalid",
+        ["grant", "add", "nightly", "--caller", "everybody", "--until", "2027-03-31", "--actions", "a.b.c"],
+      ],
+    ] as const)
+      assert.equal(codeOf(await home.run([...args, ...hub])), code, args.join(" "));
   });
 
   test("names what to type instead: a setting with a command of its own, a journal before any gateway ran", async () => {
@@ -156,6 +218,16 @@ describe("what a person mistypes", asUser, () => {
 
   test("what the gateway refuses says what to do next", async () => {
     gateway = await home.up();
+    // Now that there is a log, and somebody to join a hub.
+    const hub = ["postgres://ada@127.0.0.1:1/gw", "--hub-password-file", home.passphraseFile, "--name", "web1"];
+    for (const [code, args] of [
+      ["not_found", ["activity", "show", "nothing"]],
+      ["not_found", ["pack", "suggest", "--run", "nothing"]],
+      ["value_not_allowed", ["audit", "archive", join(makeFolder(), "old"), "--before", "soon"]],
+      ["archive_refused", ["audit", "archive", join(makeFolder(), "old"), "--before", "2020-01-01"]],
+      ["hub_unreachable", ["hub", "join", ...hub]],
+    ] as const)
+      assert.equal(codeOf(await home.run(args)), code, args.join(" "));
     const refused: readonly (readonly [code: string, next: RegExp, args: readonly string[]])[] = [
       ["not_found", /gw approvals/, ["approve", "apr_01m7gwx0168jedv0mkrybqr3k2"]],
       ["action_not_permitted", /acme\.nothing\.here[\s\S]*gw actions/, ["call", "acme.nothing.here"]],

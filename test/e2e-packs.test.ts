@@ -63,8 +63,8 @@ describe("a pack and its next version", asUser, () => {
     assert.ok(!actions.includes("demo.thing.find"));
     const told = /action demo\.thing\.find: The pack has a new action\./;
     assert.match((await home.run(["pack", "show", "demo"])).out, told);
-    const refused = await home.operator(["pack", "trust", "demo"]);
-    assert.equal(codeOf(refused), "upgrade_undecided");
+    const refused = await home.run(["pack", "trust", "demo"]);
+    assert.equal(codeOf(refused), "upgrade_undecided", "before a passphrase is typed for it");
     assert.match(refused.err, told);
   });
 });

@@ -138,11 +138,12 @@ describe("a webhook is told that a card waits", asUser, () => {
     const base = ["webhook", "add", "no", "--url", "https://hooks.example.com/gw"];
     for (const [words, why] of [
       [base, /needs a secret of the vault/],
+      [["webhook", "add", "no", "--url", "hooks.example.com/gw"], /as a URL parser would write it/],
       [[...base, "--secret", "nothing"], /has sealed no hmac credential nothing.*--pack webhook-no/],
       [["webhook", "add", "no", "--url", "http://hooks.example.com/x", "--format", "ntfy"], /https/],
       [["webhook", "add", "phone", "--url", "https://ntfy.example.com/x", "--format", "ntfy"], /already/],
     ] as const) {
-      const refused = await home.operator(words);
+      const refused = await home.run(words);
       assert.equal(codeOf(refused), "webhook_invalid", refused.err);
       assert.match(refused.err, why);
     }

@@ -36,7 +36,9 @@ describe("a pack of another version is trusted after a finished review", asUser,
       ["pack_term_changed", "whole_review"],
     );
     const ids = open.filter(({ kind }) => kind !== "whole_review").map(({ id }) => String(id));
-    const early = await home.operator([...decide, "--finish", ...why]);
+    const wordless = await home.run([...decide, "--accept", ...ids]);
+    assert.equal(codeOf(wordless), "review_file_invalid", "before a passphrase is typed for it");
+    const early = await home.run([...decide, "--finish", ...why]);
     assert.deepEqual([early.code, codeOf(early)], [1, "upgrade_undecided"]);
     await home.must([...decide, "--accept", ...why, ...ids]);
     assert.deepEqual(await trust(...about), [1, "upgrade_undecided"], "the whole is not signed yet");

@@ -34,7 +34,6 @@ export function troubleWithWebhook({ url, format, secret, console, network }: Om
       ? `the address of ${format} is a secret: write its end as ${SECRET_PLACE}, and keep that end in the vault`
       : `${SECRET_PLACE} is for slack and teams`;
   }
-  if (secret === null && format !== "ntfy") return `${format} needs a secret of the vault: --secret LABEL`;
   const plain = url.replace(SECRET_PLACE, "");
   const parsed = URL.parse(plain);
   if (parsed === null || parsed.href !== plain) return "the address is not written as a URL parser would write it";
@@ -45,5 +44,7 @@ export function troubleWithWebhook({ url, format, secret, console, network }: Om
     return "the address is https, or http with --network private";
   }
   const place = URL.parse(console);
-  return place === null || (place.protocol !== "https:" && place.protocol !== "http:") ? "--console is a URL" : null;
+  if (place === null || (place.protocol !== "https:" && place.protocol !== "http:")) return "--console is a URL";
+  // Last: what is wrong with the address is wrong whatever its secret is.
+  return secret === null && format !== "ntfy" ? `${format} needs a secret of the vault: --secret LABEL` : null;
 }

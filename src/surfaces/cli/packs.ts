@@ -96,12 +96,15 @@ export function runPackTrust(
   operatorKeys: () => Promise<readonly OperatorKey[]>,
   tellChanges: (pack: Pack, bytes: Buffer) => readonly string[],
 ): Promise<Exit> {
-  return answering(io, () => {
-    openHome(options.home, ports.random).readVault();
+  return answering(io, async () => {
+    const home = openHome(options.home, ports.random);
+    const vault = home.readVault();
     const { pack, bytes } = readHomePack(options.home, name);
-    // Before anybody types a secret: what would change.
+    // Before anybody types a secret: what would change, and whether it was reviewed.
     for (const line of tellChanges(pack, bytes)) io.err(line);
-    return withOperator(options, io, ports, async (session) => {
+    const standing = { vault, policy: home.readPolicy(vault), readingKey: null };
+    await requireReviewed(pack, bytes, standing, options, operatorKeys);
+    return await withOperator(options, io, ports, async (session) => {
       const vault = await trustHomePack({ pack, bytes }, session, options, ports, operatorKeys);
       const actions = [...pack.actions.values()].map(
         ({ qualifiedName, effect }) => `  ${effect.padEnd(8)}  ${qualifiedName}`,

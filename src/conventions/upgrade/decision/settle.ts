@@ -75,13 +75,11 @@ export interface DecideRequest {
   readonly decidedAt: string;
 }
 
-/** Adds one signed decision a difference. A group id stands for the members it has in this review, and no later ones. */
-export function decideDifferences(
+/** Those that a request is about. A group id stands for the members it has in this review, and no later ones. */
+export function chooseDifferences(
   differences: readonly Pick<Difference, "id" | "group">[],
-  file: ReviewFile,
   request: DecideRequest,
-  reviewer: Reviewer,
-): { readonly file: ReviewFile; readonly added: readonly SignedDecision[] } {
+): readonly string[] {
   if (request.reason.trim() === "") throw new Denied("review_file_invalid", "A decision needs a reason in words.");
   if ((request.verdict === "narrowed") !== (request.narrowing !== null)) {
     throw new Denied("review_file_invalid", "A narrowed difference needs to say what was narrowed, and only that one.");
@@ -92,7 +90,17 @@ export function decideDifferences(
     if (found.length === 0) throw new Denied("difference_unknown", `${id} is no difference or group of this review.`);
     for (const difference of found) chosen.add(difference.id);
   }
-  const added = [...chosen].sort().map((difference) =>
+  return [...chosen].sort();
+}
+
+/** Adds one signed decision a difference. */
+export function decideDifferences(
+  differences: readonly Pick<Difference, "id" | "group">[],
+  file: ReviewFile,
+  request: DecideRequest,
+  reviewer: Reviewer,
+): { readonly file: ReviewFile; readonly added: readonly SignedDecision[] } {
+  const added = chooseDifferences(differences, request).map((difference) =>
     signDecision(
       {
         api: file.api,

@@ -51,7 +51,7 @@ const KEPT_SEGMENTS = 2;
  * verifies.
  */
 export function runArchive(into: string, options: ArchiveOptions, deps: CliDeps): Promise<Exit> {
-  return answering(deps.io, () => {
+  return answering(deps.io, async () => {
     deps.requireHome("audit archive");
     const folder = join(options.home, "audit");
     const target = resolve(into);
@@ -60,7 +60,11 @@ export function runArchive(into: string, options: ArchiveOptions, deps: CliDeps)
         "archive_refused",
         "An archive inside the log's own folder moves nothing away. Name a folder elsewhere.",
       );
-    return withOperator(options, deps.io, deps.vault, async ({ home, operator }) => {
+    // Whether anything is due, before a secret is typed for it.
+    const asked = await retentionOf(options);
+    if (chooseCut(folder, asked, deps.clock.wallMs()) === null)
+      return nothingDue(target, asked !== options, options, deps);
+    return await withOperator(options, deps.io, deps.vault, async ({ home, operator }) => {
       // One at a time: a second would sign for segments that the first has taken away.
       const bar = progressBar(options.json ? null : (deps.io.status ?? null));
       const moved = (): Promise<Exit> => move(home, operator, folder, target, options, deps, bar).finally(bar.clear);
@@ -81,13 +85,7 @@ async function move(
   const vault = home.readVault();
   const asked = await retentionOf(options);
   const cutAt = chooseCut(folder, asked, deps.clock.wallMs());
-  if (cutAt === null) {
-    const words = `Nothing was moved: no closed segment is that old. The log here begins with segment ${segmentsIn(folder)[0] ?? 1}, and the last ${KEPT_SEGMENTS} always stay.`;
-    if (asked === options) throw new Denied("archive_refused", words);
-    // A timer goes by config.yaml: a night on which nothing is due is no failure.
-    say(deps.io, options.json, { archive: target, first_segment: null, last_segment: null, next_frame: null }, words);
-    return exits.done;
-  }
+  if (cutAt === null) return nothingDue(target, asked !== options, options, deps);
   const { head } = seenOf(deps.vault.stateFolder, vault);
   // The cut says who attested what it stands for: nobody but who is or was an operator, whatever name a stranger gave themselves.
   const known = { allowUnattested: true, cutAt, operators: cuttersOf(vault).map(({ key }) => key) };
@@ -125,6 +123,15 @@ async function move(
     record,
     `Moved segments ${first} to ${segment - 1} to ${target}, proven up to frame ${sealed?.frame ?? 0}. The log goes on from frame ${nextFrame}. Keep the folder: gw audit verify --archive ${target} checks everything from the beginning.`,
   );
+  return exits.done;
+}
+
+/** A timer goes by config.yaml: a night on which nothing is due is no failure. */
+function nothingDue(target: string, byConfig: boolean, { home, json }: ArchiveOptions, { io }: CliDeps): Exit {
+  const [first = 1] = segmentsIn(join(home, "audit"));
+  const words = `Nothing was moved: no closed segment is that old. The log here begins with segment ${first}, and the last ${KEPT_SEGMENTS} always stay.`;
+  if (!byConfig) throw new Denied("archive_refused", words);
+  say(io, json, { archive: target, first_segment: null, last_segment: null, next_frame: null }, words);
   return exits.done;
 }
 

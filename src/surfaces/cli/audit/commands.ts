@@ -12,7 +12,7 @@ import { findSlot } from "../../../vault/operator.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
-import { runPackSuggest, type SuggestOptions } from "../learn/suggest.ts";
+import { requireNameOfRun, runPackSuggest, type SuggestOptions } from "../learn/suggest.ts";
 import type { OperatorOptions } from "../options.ts";
 import { seenOf } from "../vault/seen.ts";
 import { type ReaderSession, say, withOperator, withReader } from "../vault/session.ts";
@@ -21,7 +21,7 @@ import { checkpointHome, runAuditCheckpoint, tellCheckpoint } from "./checkpoint
 import { runAuditExport } from "./export.ts";
 import type { JournalName } from "./filter.ts";
 import { type JournalOptions, readJournal } from "./journals.ts";
-import { runActivityShow } from "./show.ts";
+import { requireNameOfThing, runActivityShow } from "./show.ts";
 
 type LogOption = { readonly log?: string };
 
@@ -45,19 +45,21 @@ export function runShowCommand(
   options: OperatorOptions & LogOption & { readonly recording: boolean },
   deps: CliDeps,
 ): Promise<Exit> {
-  return reading(options, `gw activity show ${id}`, deps, async ({ home, readingKey }, log) => {
+  const command = `gw activity show ${id}`;
+  const show = async ({ home, readingKey }: ReaderSession, log: string): Promise<Exit> => {
     const keys = { readingKey, signers: signersOf(home) };
     return runActivityShow(id, { ...options, log }, keys, deps.io);
-  });
+  };
+  return reading(options, command, deps, show, () => requireNameOfThing(id));
 }
 
 export function runSuggestCommand(
   options: OperatorOptions & LogOption & Omit<SuggestOptions, "log">,
   deps: CliDeps,
 ): Promise<Exit> {
-  return reading(options, "gw pack suggest", deps, ({ readingKey }, log) =>
-    runPackSuggest({ ...options, log }, readingKey, deps.io),
-  );
+  const suggest = ({ readingKey }: ReaderSession, log: string): Promise<Exit> =>
+    runPackSuggest({ ...options, log }, readingKey, deps.io);
+  return reading(options, "gw pack suggest", deps, suggest, () => requireNameOfRun(options.run));
 }
 
 /** The operators that this vault knows now. */
@@ -81,39 +83,40 @@ export function runExportCommand(
 }
 
 export function runCheckpointCommand(options: OperatorOptions & LogOption, deps: CliDeps): Promise<Exit> {
-  return answering(deps.io, () =>
-    withOperator(options, deps.io, deps.vault, async (session) => {
-      const { log, json } = options;
-      if (log !== undefined) {
-        const asked = { log, json, vault: null, ...headOf(session, log, options, deps) };
-        return await runAuditCheckpoint(asked, session.operator.approver.key, deps.io);
-      }
-      return tellCheckpoint(
-        await checkpointHome(session, logOf(options, "gw audit checkpoint"), deps.vault),
-        json,
-        deps.io,
-      );
-    }),
-  );
+  return answering(deps.io, () => {
+    const { log, json } = options;
+    const folder = logOf(options, "gw audit checkpoint");
+    return withOperator(options, deps.io, deps.vault, async (session) => {
+      if (log === undefined) return tellCheckpoint(await checkpointHome(session, folder, deps.vault), json, deps.io);
+      const asked = { log, json, vault: null, ...headOf(session, log, options, deps) };
+      return await runAuditCheckpoint(asked, session.operator.approver.key, deps.io);
+    });
+  });
 }
 
 /** `gw audit share`: an operator who came later gets the seeds of the segments before, from one who reads them. */
 export function runShareCommand(name: string, options: OperatorOptions & LogOption, deps: CliDeps): Promise<Exit> {
   return answering(deps.io, () => {
-    findSlot(openHome(options.home, deps.random).readVault(), name);
+    requireReader(name, openHome(options.home, deps.random));
     const log = logOf(options, `gw audit share ${name}`);
     return withOperator(options, deps.io, deps.vault, async ({ home, operator }) => {
-      const vault = home.readVault();
-      const { readingKey } = findSlot(vault, name).keys;
-      const { auditRecipients } = home.readPolicy(vault);
-      if (auditRecipients.length > 0 && !auditRecipients.some(({ publicKey }) => publicKey.equals(readingKey)))
-        throw new Denied("value_not_allowed", `Signed policy says who reads the log, and ${name} is not among them.`);
+      const readingKey = requireReader(name, home);
       const segments = rewrapSeeds(log, operator.readingKey, publicKeyOf("x25519", readingKey), deps.random);
       const line = `${name} can read ${counted(segments.length, "segment")} of ${log} from before they came. Who has read cannot be made to forget.`;
       say(deps.io, options.json, { operator: name, log, segments }, line);
       return exits.done;
     });
   });
+}
+
+/** The key of an operator who may read the log. */
+function requireReader(name: string, home: VaultHome): Buffer {
+  const vault = home.readVault();
+  const { readingKey } = findSlot(vault, name).keys;
+  const { auditRecipients } = home.readPolicy(vault);
+  if (auditRecipients.length > 0 && !auditRecipients.some(({ publicKey }) => publicKey.equals(readingKey)))
+    throw new Denied("value_not_allowed", `Signed policy says who reads the log, and ${name} is not among them.`);
+  return readingKey;
 }
 
 /** What this operator saw last of the home's log, where the folder holds a copy of that very log. */
@@ -130,10 +133,12 @@ function reading(
   command: string,
   deps: CliDeps,
   work: (session: ReaderSession, log: string) => Promise<Exit>,
+  requireSense: () => void = () => undefined,
 ): Promise<Exit> {
   return answering(deps.io, () => {
-    // Whether there is a log, before a secret is typed to read it.
+    // Whether there is a log, and what was asked could be in it, before a secret is typed to read it.
     const log = logOf(options, command);
+    requireSense();
     return withReader(options, deps.io, deps.vault, (session) => work(session, log));
   });
 }

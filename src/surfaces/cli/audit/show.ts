@@ -8,6 +8,7 @@ import { readRecording, writeAsciicast } from "../../../conventions/ssh/recordin
 import { digestBytes } from "../../../kernel/canonical-json.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
+import { readId } from "../../../kernel/ids.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { hangOf, sayProse } from "../say-prose.ts";
 import type { Signers } from "./check-hand.ts";
@@ -62,7 +63,18 @@ export function openCast(attemptId: string, log: string, readingKey: KeyObject):
 function findTrace(id: string, log: string, readingKey: KeyObject): Trace {
   const trace = traceOf((each, wanted) => readAll(log, readingKey, each, wanted), id);
   if (trace.events.length > 0) return trace;
-  throw new Denied("not_found", "The log has no call, operation, question or event of this name: gw activity --json.");
+  throw unknownThing();
+}
+
+/** Whether the log could have a thing of this name, for whoever has not opened it yet. */
+export function requireNameOfThing(id: string): void {
+  if (!THINGS.some((kind) => readId(kind, id) !== undefined)) throw unknownThing();
+}
+
+const THINGS = ["call", "op", "apr", "evt"] as const;
+
+function unknownThing(): Denied {
+  return new Denied("not_found", "The log has no call, operation, question or event of this name: gw activity --json.");
 }
 
 /** What reading takes: the key that opens the log, and whose signatures count. */

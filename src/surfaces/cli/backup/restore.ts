@@ -39,6 +39,9 @@ export function runRestore(file: string, options: OperatorOptions, deps: CliDeps
     let fresh = false;
     try {
       const vault = parseVault(backup.header.vault);
+      // Before the passphrase is typed: whether this goes where it is meant to go.
+      requireTarget(target);
+      standing(target, vault, ports);
       using passphrase = await readPassphrase(options, io, "Passphrase: ");
       const operator = await unlockOperator(vault, options.operator, passphrase);
       try {
@@ -195,14 +198,18 @@ function standing(folder: string, vault: Vault, { random }: VaultCliPorts): High
 
 const OF_A_HOME = /^(vault\.json|policy\.json|state\.db|audit|format|before-restore-.*)$/;
 
-/** The folder to restore into: one of ours that nobody else can enter, or a new one. True when it was made here. */
+/** The folder to restore into. True when it was made here. */
 function makeTarget(target: string): boolean {
-  if (checkPrivateFolder(target) === undefined) {
-    mkdirSync(target, { mode: 0o700 });
-    return true;
-  }
+  if (requireTarget(target)) return false;
+  mkdirSync(target, { mode: 0o700 });
+  return true;
+}
+
+/** One of ours that nobody else can enter, or none yet; whether it is there. */
+function requireTarget(target: string): boolean {
+  if (checkPrivateFolder(target) === undefined) return false;
   const names = readdirSync(target);
-  if (names.length === 0 || names.some((name) => OF_A_HOME.test(name))) return false;
+  if (names.length === 0 || names.some((name) => OF_A_HOME.test(name))) return true;
   throw new Denied(
     "restore_refused",
     `${target} holds files and is no home: they would be put aside. Name an empty folder, or one that does not exist, with --home.`,

@@ -4,6 +4,7 @@ import { gatherContents } from "../../../audit/journals/contents.ts";
 import { draftLearned } from "../../../conventions/action/learn/draft-learned.ts";
 import type { RefusedRequest } from "../../../conventions/action/learn/read-samples.ts";
 import { Denied } from "../../../kernel/failure.ts";
+import { readId } from "../../../kernel/ids.ts";
 import { isJsonObject } from "../../../kernel/json.ts";
 import { readAll } from "../audit/show.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
@@ -29,6 +30,15 @@ export async function runPackSuggest(options: SuggestOptions, readingKey: KeyObj
   return exits.done;
 }
 
+/** Whether the log could have a run of this name, for whoever has not opened it yet. */
+export function requireNameOfRun(run: string): void {
+  if (readId("run", run) === undefined) throw unknownRun();
+}
+
+function unknownRun(): Denied {
+  return new Denied("not_found", "The log has no run of this name: gw activity --json.");
+}
+
 function readRefused(log: string, readingKey: KeyObject, run: string): readonly RefusedRequest[] {
   const digests: string[] = [];
   let known = false;
@@ -38,7 +48,7 @@ function readRefused(log: string, readingKey: KeyObject, run: string): readonly 
     if (item.event.event_type === "contained_request" && item.event.kept_digest !== undefined)
       digests.push(item.event.kept_digest);
   });
-  if (!known) throw new Denied("not_found", "The log has no run of this name: gw activity --json.");
+  if (!known) throw unknownRun();
   const contents = gatherContents((digest) => digests.includes(digest));
   readAll(log, readingKey, (item) => {
     if (item.kind === "record" && item.event.event_type === "content_kept") contents.add(item.event);

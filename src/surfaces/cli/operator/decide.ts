@@ -21,7 +21,7 @@ import { type Exit, exits } from "../io.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
 import { hangOf, sayProse } from "../say-prose.ts";
 import { type VaultSession, withOperator } from "../vault/session.ts";
-import { lookFirst, withGateway, withReadingGateway } from "./session.ts";
+import { lookFirst, requireSomebody, withGateway, withReadingGateway } from "./session.ts";
 import { emergencyOf } from "./ticket.ts";
 import { readWhere, splitWhere } from "./where.ts";
 
@@ -83,6 +83,7 @@ export function runRevoke(id: string, options: ApproveOptions, deps: CliDeps): P
   return answering(io, async () => {
     if (readId("ses", id) === undefined)
       throw new Denied("not_found", `"${showText(id)}" is no session. See them with: gw sessions`);
+    await requireSomebody(options);
     // What takes power away works on an old home too.
     return await withOperator(options, io, deps.vault, inSession, { goingBack: "told" });
   });
@@ -129,9 +130,11 @@ async function decide(
 
 /** What can be seen to be wrong with the command line alone. */
 export function requireReadable(options: ApproveOptions): void {
-  emergencyOf(options);
+  const { ticket, ticketState, target = [] } = options;
+  if (emergencyOf(options) === null && ticket === undefined && (ticketState !== undefined || target.length > 0))
+    throw new Denied("ticket_invalid", "--ticket-state and --target go with --ticket SYSTEM:REF.");
   for (const where of options.where ?? []) splitWhere(where);
-  if (options.ticket !== undefined && !isTicketReference(options.ticket))
+  if (ticket !== undefined && !isTicketReference(ticket))
     throw new Denied("ticket_invalid", "A ticket is named SYSTEM:REF, such as --ticket jira:OPS-17.");
 }
 
@@ -207,9 +210,6 @@ function ticketFor({ approval_id, card, given: before }: ApprovalView, options: 
         "approval_needs_ticket",
         `This call needs a ticket. Approve it with: gw approve ${approval_id} --ticket SYSTEM:REF`,
       );
-    }
-    if (ticketState !== undefined || target.length > 0) {
-      throw new Denied("ticket_invalid", "--ticket-state and --target go with --ticket SYSTEM:REF.");
     }
     return null;
   }

@@ -12,7 +12,7 @@ import { type BaseOptions, type OperatorOptions, operatorDoor } from "../options
 import { isUnlockable } from "../vault/open-keys.ts";
 import { type VaultSession, withOperator } from "../vault/session.ts";
 import { endLogin } from "./login.ts";
-import { attestLog, type GatewaySession, logIn, type SessionDeps, withGateway } from "./session.ts";
+import { attestLog, type GatewaySession, logIn, requireSomebody, type SessionDeps, withGateway } from "./session.ts";
 
 export interface UpOptions extends OperatorOptions {
   readonly keyFile?: string;
@@ -130,8 +130,11 @@ export function runLock(options: OperatorOptions & { readonly reason: string }, 
     deps.io.out(options.json ? JSON.stringify(status, null, 2) : told);
     return exits.done;
   };
-  // What takes power away works on an old home too.
-  return answering(deps.io, () => withOperator(options, deps.io, deps.vault, inSession, { goingBack: "told" }));
+  return answering(deps.io, async () => {
+    await requireSomebody(options);
+    // What takes power away works on an old home too.
+    return await withOperator(options, deps.io, deps.vault, inSession, { goingBack: "told" });
+  });
 }
 
 function change(

@@ -7,6 +7,7 @@ import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { openHome } from "../../../vault/files/home.ts";
 import { checkHighWater, type HighWater } from "../../../vault/high-water.ts";
+import { Unreachable } from "../../client/connection.ts";
 import { connectOperator, type OperatorClient } from "../../client/operator.ts";
 import { readStatus } from "../../client/read-status.ts";
 import { openReading, type ReadingClient } from "../../client/reading.ts";
@@ -31,6 +32,18 @@ export async function withGateway(
   // Whether anybody answers there, before a secret is typed for it.
   await readStatus(operatorDoor(options));
   return await withOperator(options, deps.io, deps.vault, (session) => logIn(session, options, deps, work));
+}
+
+/**
+ * Whether anybody is there at all, for the orders that must get through, before a secret is typed for them. A door that is crowded,
+ * or has anything to say, has somebody behind it: the order itself tries on.
+ */
+export async function requireSomebody(options: OperatorOptions): Promise<void> {
+  try {
+    await readStatus(operatorDoor(options));
+  } catch (error) {
+    if (error instanceof Unreachable && !error.crowded) throw error;
+  }
 }
 
 /** What a session with the gateway needs of the machine. */

@@ -34,6 +34,7 @@ const MOST_MINUTES = defaults.runMaximumDurationMs / 60_000;
 /** `gw ticket issue RUN`: the context is signed here, in the operator's own process, and attached to the run. */
 export function runTicketIssue(runId: string, options: TicketOptions, deps: CliDeps): Promise<Exit> {
   return answering(deps.io, () => {
+    requireRun(runId);
     // What could not be signed is said before anybody types a passphrase.
     readContext(writeContext(runId, options, "operator", deps.clock.wallMs(), Number.POSITIVE_INFINITY) as never);
     return withGateway(options, deps, async ({ client, operator }) => {
@@ -48,6 +49,7 @@ export function runTicketIssue(runId: string, options: TicketOptions, deps: CliD
 /** `gw ticket attach RUN FILE`: what a configured issuer signed. The gateway decides whether it counts. */
 export function runTicketAttach(runId: string, file: string, options: OperatorOptions, deps: CliDeps): Promise<Exit> {
   return answering(deps.io, () => {
+    requireRun(runId);
     const context = readGivenFile(file, defaults.ticketContextCharacters, "ticket_invalid").toString("utf8").trim();
     return withGateway(options, deps, async ({ client }) =>
       report(await client.attachTicket(runId, context), options, deps),
@@ -57,10 +59,14 @@ export function runTicketAttach(runId: string, file: string, options: OperatorOp
 
 export function runTicketShow(runId: string, options: OperatorOptions, deps: CliDeps): Promise<Exit> {
   return answering(deps.io, () => {
-    if (readId("run", runId) === undefined)
-      throw new Denied("not_found", `"${showText(runId)}" is no run. See them with: gw sessions`);
+    requireRun(runId);
     return withReadingGateway(options, deps, async ({ client }) => report(await client.ticket(runId), options, deps));
   });
+}
+
+function requireRun(runId: string): void {
+  if (readId("run", runId) === undefined)
+    throw new Denied("not_found", `"${showText(runId)}" is no run. See them with: gw sessions`);
 }
 
 /** The options as an assignment, and that as what is signed. */

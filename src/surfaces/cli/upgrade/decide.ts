@@ -3,6 +3,7 @@ import type { Difference } from "../../../conventions/upgrade/compare/difference
 import { type KnownCredential, requireNarrower } from "../../../conventions/upgrade/decision/narrow.ts";
 import { writeReviewFile } from "../../../conventions/upgrade/decision/review-file.ts";
 import {
+  chooseDifferences,
   decideDifferences,
   requireFinished,
   type Settlement,
@@ -75,10 +76,28 @@ export interface UpgradeStanding {
   readonly added: readonly SignedDecision[] | null;
 }
 
+type ReadPorts = Pick<DecidePorts, "clock" | "operatorKeys" | "credentials">;
+
+/** What would be refused is refused before anybody types a secret for it. */
+export async function requireDecidable(options: DecideOptions, ports: ReadPorts): Promise<void> {
+  const { among, request } = await readDecision(options, ports);
+  if (request !== null) chooseDifferences(among, request);
+}
+
 export async function decideUpgrade(
   options: Omit<DecideOptions, "json">,
   ports: DecidePorts,
 ): Promise<UpgradeStanding> {
+  const { keys, whole, file, among, request } = await readDecision(options, ports);
+  if (request === null) return { differences: whole, settlement: settleReview(whole, file, keys), added: null };
+  const decided = decideDifferences(among, file, request, await ports.reviewer());
+  await ports.record(decided.added);
+  await writeWhole(options.reviews, writeReviewFile(decided.file));
+  return { differences: whole, settlement: settleReview(whole, decided.file, keys), added: decided.added };
+}
+
+/** All of a decision but its signature; `request` is null where nothing is to be decided. */
+async function readDecision(options: Omit<DecideOptions, "json">, ports: ReadPorts) {
   const keys = await ports.operatorKeys();
   const { api, differences, closing, probe, missing } = await loadDifferences(options.of, keys);
   const file = await loadReviewFile(options.reviews, api);
@@ -88,8 +107,7 @@ export async function decideUpgrade(
     throw new Denied("review_mismatch", "The pack has changed since it was shown. Read it again, then decide.");
   }
   const whole = closing === null ? differences : [...differences, closing];
-  if (options.ids.length === 0 && finish === null)
-    return { differences: whole, settlement: settleReview(whole, file, keys), added: null };
+  if (options.ids.length === 0 && finish === null) return { keys, whole, file, among: [], request: null };
   if (options.narrowing !== null) {
     const read = async (file: string | undefined) =>
       file === undefined ? (probe?.statement ?? null) : (await loadProbe(file, keys)).signed.statement;
@@ -97,21 +115,14 @@ export async function decideUpgrade(
     const proof = { wide: await read(options.against), narrow: await read(options.proof) };
     requireNarrower(options.narrowing, await ports.credentials(), proof, chosen);
   }
-  const decided = decideDifferences(
-    finish === null ? differences : [finish],
-    file,
-    {
-      ids: finish === null ? options.ids : [finish.id],
-      verdict: options.verdict,
-      reason: options.reason,
-      narrowing: options.narrowing,
-      decidedAt: isoTime(ports.clock.wallMs()),
-    },
-    await ports.reviewer(),
-  );
-  await ports.record(decided.added);
-  await writeWhole(options.reviews, writeReviewFile(decided.file));
-  return { differences: whole, settlement: settleReview(whole, decided.file, keys), added: decided.added };
+  const request = {
+    ids: finish === null ? options.ids : [finish.id],
+    verdict: options.verdict,
+    reason: options.reason,
+    narrowing: options.narrowing,
+    decidedAt: isoTime(ports.clock.wallMs()),
+  };
+  return { keys, whole, file, among: finish === null ? differences : [finish], request };
 }
 
 interface Loaded {

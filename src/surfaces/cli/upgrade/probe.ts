@@ -48,15 +48,26 @@ export interface ProbePorts {
   disableCredentials(labels: readonly string[], reason: string): Promise<void>;
 }
 
+/** Whether there is all that would be sent, before anybody types a secret for it. */
+export async function requireProbeInput(options: ProbeOptions): Promise<void> {
+  const { tokens } = await readProbeInput(options);
+  for (const token of tokens.values()) token.wipe();
+}
+
+/** Whoever reads it wipes the tokens. */
+async function readProbeInput(options: ProbeOptions) {
+  const bytes = await readBounded(options.corpus, defaults.upgradeCorpusBytes);
+  const corpus = readCorpus(options.corpus, bytes);
+  const cases = expandCorpus(corpus);
+  const file = await loadReviewFile(options.reviews, corpus.api);
+  return { bytes, corpus, cases, file, tokens: readTokens(corpus, cases, options.env) };
+}
+
 /** `gw upgrade probe`: the same corpus against both versions, and what differs in what they did. */
 export function runUpgradeProbe(options: ProbeOptions, io: CliIo, ports: ProbePorts): Promise<Exit> {
   return answering(io, async () => {
-    const bytes = await readBounded(options.corpus, defaults.upgradeCorpusBytes);
-    const corpus = readCorpus(options.corpus, bytes);
-    const cases = expandCorpus(corpus);
-    const file = await loadReviewFile(options.reviews, corpus.api);
+    const { bytes, corpus, cases, file, tokens } = await readProbeInput(options);
     const acting = cases.filter(({ sideEffect }) => sideEffect);
-    const tokens = readTokens(corpus, cases, options.env);
     try {
       const sideEffectsApproved = acting.length > 0 && (await ports.approveSideEffects(acting));
       const run = async (version: ProbeVersion): ReturnType<typeof runCorpus> =>

@@ -28,12 +28,17 @@ export interface ReviewedOptions {
 
 /**
  * Before a pack is trusted in the place of another: every term that changed, every difference of the documents and all that
- * a probe saw must be decided and signed, none rejected, and then the whole of it. All is made anew here from the files.
+ * a probe saw must be decided and signed, none rejected, and then the whole of it. All is made anew here from the files. Without a
+ * key to the log, whether the probe is on record there is left for later.
  */
 export async function requireReviewed(
   pack: Pack,
   bytes: Uint8Array,
-  { policy, vault, readingKey }: { readonly policy: Policy; readonly vault: Vault; readonly readingKey: KeyObject },
+  {
+    policy,
+    vault,
+    readingKey,
+  }: { readonly policy: Policy; readonly vault: Vault; readonly readingKey: KeyObject | null },
   options: ReviewedOptions,
   operatorKeys: () => Promise<readonly OperatorKey[]>,
 ): Promise<void> {
@@ -60,7 +65,8 @@ export async function requireReviewed(
     keys,
   );
   if (missing !== null) throw missing;
-  if (probe !== null) await requireProbeLogged(join(options.home, "audit"), readingKey, probeDigest(probe));
+  if (probe !== null && readingKey !== null)
+    await requireProbeLogged(join(options.home, "audit"), readingKey, probeDigest(probe));
   const file = await loadReviewFile(options.reviews, review.after.title);
   const differences = closing === null ? review.differences : [...review.differences, closing];
   const settlement = settleReview(differences, file, keys);

@@ -5,6 +5,7 @@ import { expandCorpus, type ProbeCase } from "../../../conventions/upgrade/probe
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { Secret } from "../../../kernel/secret.ts";
+import { openHome } from "../../../vault/files/home.ts";
 import type { OpenOperator } from "../../../vault/operator.ts";
 import type { Vault } from "../../../vault/vault.ts";
 import type { OperatorClient } from "../../client/operator.ts";
@@ -13,23 +14,25 @@ import type { CliIo, Exit } from "../io.ts";
 import { type GatewaySession, withGateway } from "../operator/session.ts";
 import type { OperatorOptions } from "../options.ts";
 import type { VaultSession } from "../vault/session.ts";
-import { type DecideOptions, type DecidePorts, runUpgradeDecide } from "./decide.ts";
-import { type ProbeOptions, type ProbePorts, runUpgradeProbe } from "./probe.ts";
+import { type DecideOptions, type DecidePorts, requireDecidable, runUpgradeDecide } from "./decide.ts";
+import { type ProbeOptions, type ProbePorts, requireProbeInput, runUpgradeProbe } from "./probe.ts";
 
 /** `gw upgrade decide`: listing needs nobody; a decision is signed by the operator who unlocks. */
-export function decideThroughGateway(options: OperatorOptions & DecideOptions, deps: CliDeps): Promise<Exit> {
+export async function decideThroughGateway(options: OperatorOptions & DecideOptions, deps: CliDeps): Promise<Exit> {
   const { io, clock } = deps;
   const operatorKeys = () => deps.operatorKeys(options.home);
   const nobody = () => Promise.reject(new Denied("operator_not_logged_in", "A decision needs an operator."));
   if (options.ids.length === 0 && options.finish !== true)
-    return runUpgradeDecide(options, io, {
+    return await runUpgradeDecide(options, io, {
       clock,
       operatorKeys,
       credentials: nobody,
       reviewer: nobody,
       record: nobody,
     });
-  return withGateway(options, deps, ({ operator, client, home }) =>
+  const credentials = async () => credentialsOfVault(openHome(options.home, deps.random).readVault());
+  await requireDecidable(options, { clock, operatorKeys, credentials });
+  return await withGateway(options, deps, ({ operator, client, home }) =>
     runUpgradeDecide(
       options,
       io,
@@ -55,11 +58,12 @@ export function decidePorts(
 }
 
 /** `gw upgrade probe`: every request leaves through the running gateway, budgeted and logged there. */
-export function probeThroughGateway(
+export async function probeThroughGateway(
   options: OperatorOptions & ProbeOptions & { readonly approveSideEffects: boolean },
   deps: CliDeps,
 ): Promise<Exit> {
-  return withGateway(options, deps, async (session) => {
+  await requireProbeInput(options);
+  return await withGateway(options, deps, async (session) => {
     const opened: string[] = [];
     try {
       return await runUpgradeProbe(options, deps.io, probePorts(options, deps, session, opened));
