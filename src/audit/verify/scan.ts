@@ -64,7 +64,8 @@ function scanFile(path: string): Scan | null {
   const file = openReadFile(path);
   try {
     const size = file.size();
-    const buffer = Buffer.allocUnsafeSlow(LINK_BYTES + FRAME_OVERHEAD_BYTES + MAX_BODY_BYTES);
+    // What is set aside counts for the collector, used or not: a short segment gets no more than it has.
+    const buffer = Buffer.allocUnsafeSlow(Math.min(LINK_BYTES + FRAME_OVERHEAD_BYTES + MAX_BODY_BYTES, size));
     let filled = file.read(buffer.subarray(0, Math.min(CHUNK_BYTES, size)), 0);
     if (filled < SEGMENT_HEADER_BYTES || !buffer.subarray(0, MAGIC.length).equals(MAGIC)) return null;
     const linkBefore = Uint8Array.from(buffer.subarray(MAGIC.length, SEGMENT_HEADER_BYTES));
