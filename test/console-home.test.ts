@@ -107,32 +107,38 @@ describe("the console's rooms of the signed home", able, () => {
   });
 
   test("reviews a changed pack difference by difference, and trusts it when the whole is signed", async () => {
+    const sign = async (why: string): Promise<void> => {
+      await desk.page.getByLabel(/Why/).fill(why);
+      await desk.page.getByRole("dialog").getByRole("button", { name: "Sign it" }).click();
+      await prove(desk, home);
+    };
     await addPack("demo", demoPack(provider.origin).replace("/v1/burnt", "/v1/ashes"));
     await go(desk, "#/packs/demo");
     await says(desk, /a new version waits/);
-    await click("Trust exactly this");
-    await prove(desk, home);
-    await desk.page
-      .getByRole("alert")
-      .filter({ hasText: /wait for a decision/ })
-      .first()
-      .waitFor();
+    const trusting = desk.page.getByRole("button", { name: "Trust exactly this", disabled: true });
+    await trusting.waitFor();
+    await says(desk, /once every difference above is accepted/);
     assert.equal((await list("pack", "list")).find(({ pack }) => pack === "demo")?.["trusted"], false);
     const open = desk.page.getByRole("button", { name: /^Accept d-/ });
     await open.first().waitFor();
     await clean(desk, "pack-review");
+    // Whoever changes their mind says so: the last word counts.
+    await desk.page
+      .getByRole("button", { name: /^Reject d-/ })
+      .first()
+      .click();
+    await sign("not like this");
+    await says(desk, /is rejected, and signed/);
+    await desk.page.getByText("Accept it after all").waitFor();
+    await trusting.waitFor();
     for (let left = await open.count(); left > 0; left--) {
       await open.first().click();
-      await desk.page.getByLabel(/Why/).fill("the provider moved it");
-      await desk.page.getByRole("dialog").getByRole("button", { name: "Sign it" }).click();
-      await prove(desk, home);
+      await sign("the provider moved it");
       await says(desk, /is accepted, and signed/);
       await desk.page.waitForFunction(`document.querySelectorAll('[aria-label^="Accept d-"]').length === ${left - 1}`);
     }
     await click("Sign the whole review, without documents or a probe");
-    await desk.page.getByLabel(/Why/).fill("read all of it");
-    await desk.page.getByRole("dialog").getByRole("button", { name: "Sign it" }).click();
-    await prove(desk, home);
+    await sign("read all of it");
     await says(desk, /the whole review is accepted/);
     await click("Trust exactly this");
     await prove(desk, home);

@@ -57,6 +57,8 @@ export function Pack({ name }: { readonly name: string }) {
   const { shown, busy, said, problem, work } = useRoom<PackShown>(`/api/packs/${encodeURIComponent(name)}`);
   const { meant, dialog } = useMeant();
   const [removed, setRemoved] = useState(false);
+  const [reviewed, setReviewed] = useState(false);
+  const waits = shown?.state.startsWith("NEW VERSION") === true && !reviewed;
   const trust = ({ digest }: PackShown): void =>
     void work(`${name} is trusted at exactly these bytes. Your key signed for it.`, () =>
       meant(`/api/packs/${encodeURIComponent(name)}/trust`, { digest }),
@@ -66,6 +68,15 @@ export function Pack({ name }: { readonly name: string }) {
       await meant(`/api/packs/${encodeURIComponent(name)}/remove`);
       setRemoved(true);
     });
+  // Beside what was pressed, which may be far below the name.
+  const told = (
+    <>
+      <p class="said" role="status">
+        {said}
+      </p>
+      <Problem text={problem} />
+    </>
+  );
   if (removed) {
     return (
       <section aria-labelledby="pack">
@@ -83,10 +94,7 @@ export function Pack({ name }: { readonly name: string }) {
         All packs
       </a>
       <h2 id="pack">{showIdentifier(name)}</h2>
-      <p class="said" role="status">
-        {said}
-      </p>
-      <Problem text={problem} />
+      {shown === null && told}
       {shown !== null && (
         <>
           <p class="chips">
@@ -109,10 +117,21 @@ export function Pack({ name }: { readonly name: string }) {
               <Words label="Against the trusted version" lines={shown.changes} />
             </>
           )}
-          {shown.state.startsWith("NEW VERSION") && <Review pack={name} />}
+          {shown.state.startsWith("NEW VERSION") && <Review pack={name} onVerdict={setReviewed} />}
+          {told}
+          {waits && (
+            <p class="muted" id="unreviewed">
+              It can be trusted once every difference above is accepted and the whole review is signed.
+            </p>
+          )}
           <div class="buttons">
             {!shown.trusted && (
-              <Button class="yes" aria-disabled={busy} onClick={() => trust(shown)}>
+              <Button
+                class="yes"
+                aria-disabled={busy || waits}
+                aria-describedby={waits ? "unreviewed" : undefined}
+                onClick={() => waits || trust(shown)}
+              >
                 Trust exactly this
               </Button>
             )}

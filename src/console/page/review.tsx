@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { showIdentifier, showText } from "../../kernel/display.ts";
 import type { ReviewShown } from "../packs.ts";
 import { Button, Chip, Problem } from "./parts.tsx";
@@ -12,14 +12,19 @@ type Asked = { readonly row: Row; readonly verdict: "accepted" | "rejected" } | 
 const CHANGE: Readonly<Record<Row["change"], string>> = { widens: "grave", shifts: "acts", narrows: "calm" };
 const STATE: Readonly<Record<string, string>> = { accepted: "good", narrowed: "good", rejected: "grave", open: "acts" };
 
-/** A changed pack, difference by difference. Each decision is signed and in the log before it stands here. */
-export function Review({ pack }: { readonly pack: string }) {
+/** One whose signature does not hold decides nothing. */
+const isOpen = ({ state }: Row): boolean => state === "open" || state === "unverified";
+
+/** A changed pack, difference by difference. Each decision is signed and in the log before it stands here; a later one counts instead. */
+export function Review({ pack, onVerdict }: { readonly pack: string; onVerdict(finished: boolean): void }) {
   const path = `/api/packs/${encodeURIComponent(pack)}`;
   const { shown, busy, said, problem, work } = useRoom<ReviewShown>(`${path}/review`);
   const { meant, dialog } = useMeant();
   const [asked, setAsked] = useState<Asked>(null);
   const rows = (shown?.differences ?? []).filter(({ kind }) => kind !== "whole_review");
   const whole = (shown?.differences ?? []).find(({ kind }) => kind === "whole_review");
+  const finished = shown?.verdict === "finished";
+  useEffect(() => onVerdict(finished), [finished]);
   const ready = rows.every(({ state }) => state === "accepted" || state === "narrowed");
   const decide = ({ row, verdict }: NonNullable<Asked>, reason: string): void => {
     setAsked(null);
@@ -31,8 +36,9 @@ export function Review({ pack }: { readonly pack: string }) {
     <section class="review" aria-labelledby="review">
       <h3 id="review">Review</h3>
       <p class="muted wide">
-        The version that is trusted serves until every difference is accepted and the whole is signed. Who has the
-        provider's documents or a probe reviews with them in a terminal: <code>gw upgrade review</code>.
+        The version that is trusted serves until every difference is accepted, the whole is signed and the new version
+        is trusted. Who has the provider's documents or a probe reviews with them in a terminal:{" "}
+        <code>gw upgrade review</code>.
       </p>
       <p class="said" role="status">
         {said}
@@ -56,30 +62,32 @@ export function Review({ pack }: { readonly pack: string }) {
               </p>
             ))}
             {row.reason !== null && <p class="muted">“{showText(row.reason)}”</p>}
-            {row.state === "open" && (
-              <div class="buttons">
+            <div class="buttons">
+              {(isOpen(row) || row.state === "rejected") && (
                 <Button
                   class="plain small"
                   aria-disabled={busy}
                   onClick={() => setAsked({ row, verdict: "accepted" })}
                   aria-label={`Accept ${row.id}`}
                 >
-                  Accept
+                  {isOpen(row) ? "Accept" : "Accept it after all"}
                 </Button>
+              )}
+              {row.state !== "rejected" && (
                 <Button
                   class="no small"
                   aria-disabled={busy}
                   onClick={() => setAsked({ row, verdict: "rejected" })}
                   aria-label={`Reject ${row.id}`}
                 >
-                  Reject
+                  {isOpen(row) ? "Reject" : "Reject it after all"}
                 </Button>
-              </div>
-            )}
+              )}
+            </div>
           </li>
         ))}
       </ul>
-      {whole !== undefined && whole.state === "open" && (
+      {whole !== undefined && isOpen(whole) && (
         <div class="buttons">
           <Button
             class="plain"
@@ -90,7 +98,7 @@ export function Review({ pack }: { readonly pack: string }) {
           </Button>
         </div>
       )}
-      {whole !== undefined && whole.state !== "open" && (
+      {whole !== undefined && !isOpen(whole) && (
         <p>
           <Chip kind={STATE[whole.state] ?? "plain"}>the whole review is {whole.state}</Chip>
         </p>

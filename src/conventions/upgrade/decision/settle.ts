@@ -1,3 +1,4 @@
+import { counted } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { OperatorKey } from "../../approval/decision.ts";
 import type { Difference } from "../compare/difference.ts";
@@ -56,13 +57,21 @@ export function requireFinished(settlement: Settlement): void {
     case "finished":
       return;
     case "open":
-      throw new Denied("upgrade_undecided", `${settlement.open.length} differences wait for a decision.`, {
-        extra: { open: settlement.open.map(({ id }) => id) },
-      });
+      throw new Denied(
+        "upgrade_undecided",
+        `Waiting for a decision: ${counted(settlement.open.length, "difference")}.`,
+        {
+          extra: { open: settlement.open.map(({ id }) => id) },
+        },
+      );
     case "refused":
-      throw new Denied("upgrade_refused", `${settlement.rejected.length} differences were rejected.`, {
-        extra: { rejected: settlement.rejected.map(({ id }) => id) },
-      });
+      throw new Denied(
+        "upgrade_refused",
+        `Rejected: ${counted(settlement.rejected.length, "difference")}. A later decision about it counts instead: gw upgrade decide`,
+        {
+          extra: { rejected: settlement.rejected.map(({ id }) => id) },
+        },
+      );
   }
 }
 

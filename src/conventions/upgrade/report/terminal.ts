@@ -55,9 +55,9 @@ export function verdictLine({ settlement }: Pick<Report, "settlement">): string 
     case "finished":
       return "Finished: every difference is decided, none is rejected. The upgrade may go on.";
     case "open":
-      return `Blocked: ${counted(settlement.open.length, "difference")} wait for a decision.`;
+      return `Blocked: ${counted(settlement.open.length, "difference")} still to be decided.`;
     case "refused":
-      return `Refused: ${counted(settlement.rejected.length, "difference")} were rejected. Stay on the old version.`;
+      return `Refused: ${counted(settlement.rejected.length, "difference")} rejected. Stay on the old version.`;
   }
 }
 
