@@ -57,7 +57,7 @@ describe("every command keeps the contract of the command line", asUser, () => {
     assert.deepEqual([again.code, codeOf(again)], [1, "vault_exists"]);
     const wrong = join(makeFolder(), "wrong");
     writeFileSync(wrong, "not the passphrase at all\n", { mode: 0o600 });
-    const refused = await home.run(["lock", "--passphrase-file", wrong]);
+    const refused = await home.run(["policy", "set", "run_attempts", "1", "--passphrase-file", wrong]);
     assert.deepEqual([refused.code, codeOf(refused)], [1, "passphrase_wrong"]);
   });
 
