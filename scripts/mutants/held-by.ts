@@ -48,6 +48,14 @@ export const heldBy: Readonly<Record<string, readonly string[]>> = {
     "test/gateway-claims.test.ts",
     "test/gateway-errands.test.ts",
   ],
+  "gateway/operation/observe.ts": [
+    "test/gateway-observe.test.ts",
+    "test/gateway-custody.test.ts",
+    "test/gateway-operations.test.ts",
+    "test/gateway-leases.test.ts",
+    "test/gateway-callbacks.test.ts",
+    "test/gateway-unknown.test.ts",
+  ],
   "gateway/outbound": [
     "test/gateway-pipeline.test.ts",
     "test/gateway-grants.test.ts",
