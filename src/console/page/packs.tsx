@@ -58,7 +58,8 @@ export function Pack({ name }: { readonly name: string }) {
   const { meant, dialog } = useMeant();
   const [removed, setRemoved] = useState(false);
   const [reviewed, setReviewed] = useState(false);
-  const waits = shown?.state.startsWith("NEW VERSION") === true && !reviewed;
+  const changed = shown?.state.startsWith("NEW VERSION") === true;
+  const waits = changed && !reviewed;
   const trust = ({ digest }: PackShown): void =>
     void work(`${name} is trusted at exactly these bytes. Your key signed for it.`, () =>
       meant(`/api/packs/${encodeURIComponent(name)}/trust`, { digest }),
@@ -117,7 +118,7 @@ export function Pack({ name }: { readonly name: string }) {
               <Words label="Against the trusted version" lines={shown.changes} />
             </>
           )}
-          {shown.state.startsWith("NEW VERSION") && <Review pack={name} onVerdict={setReviewed} />}
+          {changed && <Review pack={name} onVerdict={setReviewed} />}
           {told}
           {waits && (
             <p class="muted" id="unreviewed">
@@ -130,7 +131,7 @@ export function Pack({ name }: { readonly name: string }) {
                 class="yes"
                 aria-disabled={busy || waits}
                 aria-describedby={waits ? "unreviewed" : undefined}
-                onClick={() => waits || trust(shown)}
+                onClick={() => trust(shown)}
               >
                 Trust exactly this
               </Button>

@@ -67,7 +67,7 @@ export function requireFinished(settlement: Settlement): void {
     case "refused":
       throw new Denied(
         "upgrade_refused",
-        `Rejected: ${counted(settlement.rejected.length, "difference")}. A later decision about it counts instead: gw upgrade decide`,
+        `Rejected: ${counted(settlement.rejected.length, "difference")}. A later decision counts instead: gw upgrade decide`,
         {
           extra: { rejected: settlement.rejected.map(({ id }) => id) },
         },
