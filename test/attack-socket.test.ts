@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { renameSync } from "node:fs";
+import { cpSync, renameSync } from "node:fs";
 import { request as ask, createServer } from "node:http";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { freshFolder, makeKeys, openTestLog, removeFolders } from "./audit-kit.ts";
 import {
   asUser,
   codeOf,
@@ -101,7 +102,12 @@ describe("who answers at the operator socket is proven before the service key is
 });
 
 /** Stands between a socket and whoever listens there, and tells everything on but for the answers of one route. */
-async function lieAt(socket: string, route: string, lie: (told: Json) => Json): Promise<() => Promise<void>> {
+async function lieAt(
+  socket: string,
+  route: string,
+  lie: (told: Json) => Json,
+  hear: (asked: string) => void = () => undefined,
+): Promise<() => Promise<void>> {
   renameSync(socket, `${socket}.real`);
   const server = createServer((request, response) => {
     const on = ask({
@@ -110,6 +116,7 @@ async function lieAt(socket: string, route: string, lie: (told: Json) => Json): 
       path: request.url ?? "",
       headers: request.headers,
     });
+    hear(`${request.method} ${request.url}`);
     request.pipe(on);
     on.once("response", (answer) => {
       const parts: Buffer[] = [];
@@ -241,4 +248,38 @@ describe("what a gateway answers is read by what its routes declare, and by noth
       }
     });
   }
+
+  test("another log than the one on the disk is signed for by nobody, whoever offers it at the socket", async () => {
+    await home.must(["approvals"]);
+    // Written anew from a moment on: it needs an operator's signature, and nothing else, to pass for the real one.
+    const folder = freshFolder();
+    cpSync(join(home.folder, "audit"), folder, { recursive: true });
+    const forged = await openTestLog(folder, { keys: makeKeys() });
+    const offer = await forged.offerAttestation();
+    const heard: string[] = [];
+    const foreign = {
+      log_id: offer.logId.toString("hex"),
+      ...{ open_frame: offer.openFrame, open_link: offer.openLink.toString("hex") },
+      ...{ head_frame: offer.headFrame, head_link: offer.headLink.toString("hex") },
+      ...{ before_frame: offer.beforeFrame, before_link: offer.beforeLink.toString("hex"), unclean: offer.unclean },
+    };
+    const route = "POST /v1/log/attestation/offer";
+    const honest = await lieAt(
+      home.operatorSocket,
+      route,
+      () => foreign,
+      (asked) => heard.push(asked),
+    );
+    try {
+      const done = await home.operator(["approvals"]);
+      assert.ok(heard.includes(route));
+      assert.ok(!heard.includes("POST /v1/log/attestation"), "nothing was signed");
+      assert.deepEqual([done.code, codeOf(done)], [1, "log_attestation_refused"], done.err);
+    } finally {
+      await honest();
+      await forged.close();
+      removeFolders();
+    }
+    await home.must(["approvals"]);
+  });
 });

@@ -10,6 +10,7 @@ import { paddedLength } from "../src/audit/frame/padding.ts";
 import { type LogItem, openReader } from "../src/audit/read/reader.ts";
 import { rewrapSeeds } from "../src/audit/read/rewrap.ts";
 import { findSeed } from "../src/audit/read/seeds.ts";
+import { leadsTo } from "../src/audit/verify/leads-to.ts";
 import { verifyLog } from "../src/audit/verify/verify.ts";
 import {
   assemble,
@@ -303,6 +304,42 @@ test("an attestation about another process, another head or by a broken signatur
   const next = await openTestLog(folder, { keys, seed: "two" });
   await assert.rejects(next.attest(sign({})), { code: "log_attestation_refused" }, "a statement of before the restart");
   await next.close();
+});
+
+test("a log leads from a head to what was written after it, over its segments, and to nothing else", async () => {
+  const folder = freshFolder();
+  const log = await openTestLog(folder, { keys, seed: "one" });
+  await log.append([intentEvent(1)]);
+  const from = await log.seal();
+  const twin = copyFolder(folder);
+  await log.append([intentEvent(2)]);
+  const within = await log.seal();
+  await log.rotate();
+  await log.append([intentEvent(3)]);
+  const to = await log.seal();
+  for (const head of [from, within, to]) assert.equal(leadsTo(folder, from, head), true, JSON.stringify(head));
+  const other = await openTestLog(twin, { keys, seed: "two" });
+  const elsewhere = await other.seal();
+  assert.equal(leadsTo(twin, from, elsewhere), true);
+  const wrong: readonly (readonly [typeof from, typeof from])[] = [
+    [from, elsewhere],
+    [from, { ...to, frame: to.frame + 1 }],
+    [from, { ...to, frame: from.frame - 1 }],
+    [{ ...from, link: to.link }, to],
+    [{ ...from, frame: from.frame + 1 }, to],
+    [{ ...from, segment: 2 }, to],
+    [{ ...from, segment: 9 }, to],
+  ];
+  for (const [one, head] of wrong) assert.equal(leadsTo(folder, one, head), false, JSON.stringify([one, head]));
+  const path = join(folder, "0000000001.gwlog");
+  const bytes = readFileSync(path);
+  const parts = dissect(path);
+  const changed = parts.pieces.find(({ frame }) => frame === from.frame + 1);
+  changed?.body.writeUInt8((changed?.body.readUInt8(0) ?? 0) ^ 1, 0);
+  assemble(path, parts);
+  assert.equal(leadsTo(folder, from, to), false);
+  writeFileSync(path, bytes);
+  await Promise.all([log.close(), other.close()]);
 });
 
 test("a DATA frame with the reserved section verifies like any other, and its records are read", async () => {

@@ -1259,8 +1259,9 @@ export const codes = {
   },
   log_attestation_refused: {
     status: 409,
-    means: "An operator's statement is not about what this gateway wrote, or its signature is wrong.",
-    mend: "Connect again, so that the client signs for the live log.",
+    means:
+      "What an operator signed, or was offered to sign, is not the log that this gateway wrote, or the signature is wrong.",
+    mend: "Connect again, so that the client signs for the live log. Said again, find out who answers at the operator socket.",
   },
   log_unreadable: {
     status: 403,

@@ -2,6 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { join } from "node:path";
 import { signAttestation } from "../../../audit/attestation.ts";
 import { openReader } from "../../../audit/read/reader.ts";
+import { leadsTo } from "../../../audit/verify/leads-to.ts";
 import type { Digest } from "../../../kernel/canonical-json.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
@@ -184,10 +185,18 @@ export async function attestLog(
   const log = seen.head === null ? await highestInLog(folder, operator.readingKey) : undefined;
   if (log !== undefined) checkHighWater(log, vault, policyInForce(session.home, vault));
   const offer = await client.offerAttestation();
+  const head = { frame: offer.headFrame, link: offer.headLink.toString("hex") };
+  // Whoever answers at the socket chose it: it is signed where the log that was just looked at leads to it, and nowhere else.
+  if (report.head === null || !leadsTo(folder, report.head, head)) {
+    throw new Denied(
+      "log_attestation_refused",
+      `The process at this socket offers another log for signature (frame ${head.frame}) than the one in ${folder}. Nothing was signed and no key was handed over. Find out who answers there: gw doctor, gw audit verify.`,
+    );
+  }
   const statement = signAttestation(offer, operator.name, operator.approver.key, Math.floor(nowMs / 1000));
   await client.attest(statement);
   await remember(stateFolder, home, vault, {
-    head: { frame: offer.headFrame, link: offer.headLink.toString("hex") },
+    head,
     checked: {
       cut: report.cut,
       wholeAtMs: report.begins.segment === from?.segment ? wholeAtMs : nowMs,
