@@ -140,6 +140,19 @@ test("a download that no memory would hold comes whole, and the log has its size
   assert.deepEqual([end?.["response_digest"], end?.["streamed_bytes"]], [`sha256:${digest}`, size]);
 });
 
+test("a provider that answers byte by byte, full of escapes, holds up nobody and comes to its end", skip, async () => {
+  const text = "%\\x".repeat(40_000);
+  const chunks = [...text].map((one) => `1\r\n${one}\r\n`).join("");
+  provider.answer((_request, response) => {
+    response.socket?.end(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`);
+  });
+  const { code, out, err } = await contained(home, `curl -sS ${provider.origin}/files/bytes | sha256sum`, spend);
+  assert.equal(code, 0, err);
+  assert.equal(out.split(" ")[0], createHash("sha256").update(text).digest("hex"), err);
+  const end = await finished("GET /files/{name}");
+  assert.deepEqual([end?.["outcome"], end?.["streamed_bytes"]], ["succeeded", text.length]);
+});
+
 test("a credential that comes back, in pieces too, and more than the bound end the answer there", skip, async () => {
   const half = SECRET.length / 2;
   answerInTurns((response) =>

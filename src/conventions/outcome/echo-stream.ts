@@ -11,6 +11,8 @@ export interface Search {
  * may be the beginning of one is held back until more has come, so that no part of it leaves before the whole is seen.
  */
 export interface StreamScreen {
+  /** The most of what was passed on that is read once more with each piece; 0 where nothing is looked for. */
+  readonly looksBack: number;
   /** What may be passed on by now; null from where the credential was seen: nothing more may. */
   take(chunk: Buffer): Buffer | null;
   /** At the end: what was held back for what might have followed. */
@@ -29,6 +31,7 @@ export function screenStream(search: Search, holds: (text: Buffer) => boolean): 
   let held: Buffer = NOTHING;
   let seen = false;
   return {
+    looksBack: search.patterns.length === 0 ? 0 : window,
     take(chunk) {
       if (seen) return null;
       if (search.patterns.length === 0) return chunk;

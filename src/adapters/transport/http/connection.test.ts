@@ -223,6 +223,7 @@ describe("an answer that is passed on", () => {
   const CHUNKED =
     "HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n";
   const passing = (write: PassOn["write"]): PassOn => ({
+    looksBack: 0,
     begin: () => true,
     write,
     end: () => {},
@@ -230,18 +231,36 @@ describe("an answer that is passed on", () => {
   });
 
   test("it waits for whoever reads it, and comes whole although the server has closed meanwhile", async () => {
-    await using server = await startScriptedServer({ onRequest: (socket) => socket.end(CHUNKED) });
+    const first = CHUNKED.indexOf("6\r\n");
+    await using server = await startScriptedServer({ onRequest: (socket) => socket.write(CHUNKED.slice(0, first)) });
     using connection = await openTo(server);
-    const ended = once(connection.socket, "end");
     using asked = stoppable();
     const text: string[] = [];
-    const passOn = passing(async (chunk) => {
-      text.push(chunk.toString(), "taken");
-      await ended;
-      text.push("done");
+    const passOn = passing((chunk) => {
+      text.push(chunk.toString());
+      if (text.length > 1) return null;
+      return new Promise((resolve) => {
+        server.accepted[0]?.end(CHUNKED.slice(first), async () => {
+          await after(3);
+          text.push("taken");
+          resolve();
+        });
+      });
     });
     assert.equal((await exchange(connection, { ...get("/"), passOn }, asked.stop)).kind, "answered");
-    assert.deepEqual(text, ["hello", "taken", "done", " world", "taken", "done"]);
+    assert.deepEqual(text, ["hello", "taken", " world"]);
+  });
+
+  test("whoever is busy at its end holds up nobody who has the connection next", async () => {
+    const whole = CHUNKED.replace("Connection: close\r\n", "");
+    await using server = await startScriptedServer({ onRequest: (socket) => socket.write(whole) });
+    using connection = await openTo(server);
+    for (let call = 1; call <= 2; call++) {
+      using asked = stoppable();
+      const passOn = passing(() => new Promise(() => {}));
+      assert.equal((await exchange(connection, { ...get("/"), passOn }, asked.stop)).kind, "answered");
+    }
+    assert.equal(server.accepted.length, 1);
   });
 
   test("one that is cut off while somebody waits is silent", async () => {
@@ -268,7 +287,7 @@ describe("an answer that is passed on", () => {
     });
     const exchanged = await exchange(connection, { ...get("/"), passOn }, asked.stop);
     assert.equal(exchanged.kind === "silent" && exchanged.reason, "credential_echoed");
-    assert.deepEqual(seen, ["hello"]);
+    assert.deepEqual(seen, ["hello world"]);
   });
 
   test("nothing begins behind what was refused, however much came in the same breath", async () => {

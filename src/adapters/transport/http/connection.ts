@@ -241,7 +241,8 @@ export class Connection {
 
 /** A server that says `Keep-Alive: timeout=N` is left this much before N, so that our bytes do not cross its close. */
 const KEEP_ALIVE_MARGIN_MS = 2_000;
-const FAULT = "fault_in_transport";
+/** A mistake of whoever reads. */
+export const FAULT = "fault_in_transport";
 /** What `onLost` is told where a body could not be read, or was not what was announced. */
 export const BODY_FAILED = "request_body";
 const NOTHING = Buffer.alloc(0);

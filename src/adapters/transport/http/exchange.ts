@@ -3,7 +3,8 @@ import type { Silent, Streamed } from "../../../conventions/outcome/observation.
 import type { AnswerHolder, AnswerRoom } from "../../../gateway/ports.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import type { AnswerFault, AnswerHead } from "./answer-head.ts";
-import { BODY_FAILED, type Connection, type Reader, type WireRequest } from "./connection.ts";
+import { BODY_FAILED, type Connection, FAULT, type Reader, type WireRequest } from "./connection.ts";
+import { Gather } from "./gather.ts";
 import type { PassOn } from "./pass-on.ts";
 import { type ResponseHead, readResponseHead } from "./response-headers.ts";
 import type { Stop, StopCause } from "./stop.ts";
@@ -78,7 +79,9 @@ class AnswerReader implements Reader {
   readonly #stop: Stop;
   readonly #resolve: (exchanged: Exchanged) => void;
   readonly #passOn: PassOn | null;
-  #passes = false;
+  /** Of an answer that is passed on: its pieces, on their way there. */
+  #passing: Gather | null = null;
+  #ended = false;
   #written = false;
   #settled = false;
   #informational = 0;
@@ -121,8 +124,11 @@ class AnswerReader implements Reader {
   }
 
   #begin(answer: AnswerHead, head: ResponseHead): void {
-    this.#passes = this.#passOn?.begin(answer.status, head.headers) ?? false;
-    if (this.#passes) return;
+    const passOn = this.#passOn;
+    if (passOn?.begin(answer.status, head.headers) === true) {
+      this.#passing = new Gather(passOn.looksBack, (bytes) => this.#hand(passOn, bytes));
+      return;
+    }
     this.#responseBytes = Math.min(this.#responseBytes, defaults.wholeResponseMaximumBytes);
     if (answer.length > this.#responseBytes) this.#tooLarge("announced");
     else if (answer.length > defaults.smallAnswerBytes) this.#takePlace();
@@ -133,8 +139,10 @@ class AnswerReader implements Reader {
     if (this.#head?.encoded) this.#refuse("response_malformed", "content_encoding");
     else if (this.#size + chunk.byteLength > this.#responseBytes) {
       this.#tooLarge("sent");
-    } else if (this.#passes) this.#hand(chunk);
-    else {
+    } else if (this.#passing !== null) {
+      this.#size += chunk.byteLength;
+      this.#passing.add(chunk);
+    } else {
       this.#append(chunk);
       if (this.#size > defaults.smallAnswerBytes && !this.#took) this.#takePlace();
     }
@@ -156,14 +164,18 @@ class AnswerReader implements Reader {
     this.#refuse("response_too_large", `more than ${this.#responseBytes} bytes ${how}`);
   }
 
-  /** A copy for the same reason as below; the peer waits while whoever gets it is busy. */
-  #hand(chunk: Buffer): void {
-    this.#size += chunk.byteLength;
-    const ready = this.#passOn?.write(Buffer.from(chunk)) ?? null;
-    if (ready === "echoed") this.#refuse("credential_echoed", "cut off where the answer held the credential");
-    else if (ready !== null) {
-      this.#connection.pause();
-      void ready.then(() => this.#settled || this.#connection.resume());
+  /** The peer waits while whoever gets it is busy. A mistake of theirs is nobody else's. */
+  #hand(passOn: PassOn, bytes: Buffer): void {
+    try {
+      const ready = passOn.write(bytes);
+      if (ready === "echoed") this.#refuse("credential_echoed", "cut off where the answer held the credential");
+      // After its end the connection is another's.
+      else if (ready !== null && !this.#ended) {
+        this.#connection.pause();
+        void ready.then(() => this.#settled || this.#connection.resume());
+      }
+    } catch {
+      this.#refuse("connection_lost", FAULT);
     }
   }
 
@@ -172,8 +184,10 @@ class AnswerReader implements Reader {
       this.onFault({ reason: "response_malformed", detail: "no_head" });
       return;
     }
-    if (this.#passes && !this.#settled) this.#passOn?.end();
-    const body = this.#passes ? NOTHING : this.#body.subarray(0, this.#size);
+    this.#ended = true;
+    this.#passing?.flush();
+    if (this.#passing !== null && !this.#settled) this.#passOn?.end();
+    const body = this.#passing !== null ? NOTHING : this.#body.subarray(0, this.#size);
     this.#settle({ kind: "answered", status: this.#answer.status, head: this.#head, body });
   }
 
@@ -230,6 +244,8 @@ class AnswerReader implements Reader {
   }
 
   #settle(exchanged: Exchanged): void {
+    // What came is handed on, whatever came after it; that may itself be the end.
+    this.#passing?.flush();
     if (this.#settled) return;
     this.#settled = true;
     this.#stop.onStop = null;

@@ -95,6 +95,27 @@ describe("a server that does not stop", () => {
   }
 });
 
+test("an answer that comes byte by byte, full of escapes, is looked at by the breath and not by the byte", async () => {
+  const text = "%\\x".repeat(4_000);
+  const chunks = [...text].map((one) => `1\r\n${one}\r\n`).join("");
+  await using server = await startScriptedServer({
+    onRequest: (socket) => socket.write(`${CHUNKED}${chunks}0\r\n\r\n`),
+  });
+  using transport = rehearse();
+  const pieces: string[] = [];
+  const sink = {
+    begin: () => {},
+    write: (bytes: Buffer) => {
+      pieces.push(bytes.toString("latin1"));
+      return null;
+    },
+  };
+  const seen = await transport.send({ url: at(server), token: TOKEN, sink, timeoutMs: 60_000 });
+  assert.equal(seen.kind, "answered", inspect(seen));
+  assert.equal(pieces.join(""), text);
+  assert.ok(pieces.length < 100, `${pieces.length} pieces of ${text.length} bytes`);
+});
+
 test("a second answer in the same breath is nobody's, and the next call has a connection of its own", async () => {
   await using server = await startScriptedServer({
     onRequest: (socket) => socket.write(OK + response("200 OK", {}, "planted")),

@@ -5,6 +5,8 @@ import { digestStream } from "../../../kernel/canonical-json.ts";
 
 /** Hands an answer on while it comes: screened, counted and summed. An answer that is not passed on is read whole. */
 export interface PassOn {
+  /** How much of what came before is looked at once more with each piece. */
+  readonly looksBack: number;
   /** Whether this answer is passed on. */
   begin(status: number, headers: Readonly<Record<string, string>>): boolean;
   /** `echoed` where the credential was seen; a promise where nothing may follow before it resolves. */
@@ -29,6 +31,7 @@ export function passOn(sink: AnswerSink, screen: Screen): PassOn {
     return sink.write(piece);
   };
   return {
+    looksBack: body.looksBack,
     begin(status, headers) {
       // What a tool is told of any other status, or of fields that hold the credential, is decided over the whole.
       const isAnswer = status === 200 || status === 206 || status === 203;

@@ -11,6 +11,7 @@ export interface Rehearsal extends Partial<Omit<HttpSend, "url">> {
   readonly timeoutMs?: number;
   readonly responseBytes?: number;
   readonly signal?: AbortSignal;
+  readonly sink?: SendLimits["sink"];
 }
 
 export const TOKEN = "tok_9f27c1e0b3a84d56";
@@ -27,11 +28,12 @@ export function lend(token: string, headerName = "authorization"): LentCredentia
 export function rehearse(options: HttpTransportOptions = {}) {
   const transport = createHttpTransport(options);
   const send = (rehearsal: Rehearsal): Promise<TransportObservation> => {
-    const { token, credential, timeoutMs, responseBytes, signal, ...request } = rehearsal;
+    const { token, credential, timeoutMs, responseBytes, signal, sink, ...request } = rehearsal;
     const limits: SendLimits = {
       timeoutMs: timeoutMs ?? 5_000,
       responseBytes: responseBytes ?? 65_536,
       signal: signal ?? new AbortController().signal,
+      sink,
     };
     const lent = credential ?? (token === undefined ? null : lend(token));
     return transport.send(
