@@ -4,14 +4,29 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { GATEWAY_FLAGS, gatewayEnvironment } from "./start-gateway.ts";
 
+function readUnit(name: string): { setting(setting: string): string | undefined } {
+  const unit = readFileSync(join(import.meta.dirname, "../../packaging/systemd", name), "utf8");
+  return { setting: (setting) => new RegExp(`^${setting}=(.*)$`, "m").exec(unit)?.[1] };
+}
+
 test("the service of a machine starts the gateway as gw up does: the same flags, and memory bounded alike", () => {
-  const unit = readFileSync(join(import.meta.dirname, "../../packaging/systemd/gw.service"), "utf8");
-  const setting = (name: string): string => new RegExp(`^${name}=(.*)$`, "m").exec(unit)?.[1] ?? "";
+  const { setting } = readUnit("gw.service");
   const flags = setting("ExecStart")
-    .split(" ")
+    ?.split(" ")
     .filter((word) => word.startsWith("--"));
   assert.deepEqual(flags, GATEWAY_FLAGS);
   const pools = gatewayEnvironment()["MALLOC_ARENA_MAX"];
   assert.ok(pools !== undefined);
   assert.equal(setting("Environment"), `MALLOC_ARENA_MAX=${pools}`);
+});
+
+test("a start of the gateway that is refused is not tried for ever, and gw-ident always comes back", () => {
+  const { setting } = readUnit("gw.service");
+  const seconds = (name: string): number => Number(/^(\d+)s$/.exec(setting(name) ?? "")?.[1]);
+  // A slow machine takes so long to refuse one.
+  const between = seconds("RestartSec") + 10;
+  assert.ok(Number(setting("StartLimitBurst")) * between <= seconds("StartLimitIntervalSec"));
+  assert.equal(setting("Restart"), "on-failure");
+  const ident = readUnit("gw-ident.service");
+  assert.deepEqual([ident.setting("Restart"), ident.setting("StartLimitIntervalSec")], ["always", "0"]);
 });
