@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
-import { asUser, codeOf, type Exited, Home, type Members, makeFolder } from "./support/home.ts";
+import { asUser, codeOf, type Exited, GW, Home, type Members, makeFolder } from "./support/home.ts";
+import { noTmux, openPane } from "./support/pane.ts";
 
 const VALUES = ["ghp_value_of_github", "value-of-acme", "npm_value_of_registry", "value-of-machine", "gho_value_of_gh"];
 
@@ -85,4 +86,62 @@ describe("gw credential import", asUser, () => {
     assert.equal(codeOf(await take(["op", "op://vault/item/field", "--label", "x", "--yes"])), "secret_missing");
     assert.equal(codeOf(await take(["nowhere"])), "credential_invalid");
   });
+
+  test("takes nothing out of a file that it did not take over, and says what is still there", async () => {
+    const one = `machine one.example login ada password ${VALUES[3]}`;
+    const line = `${one} machine two.example login bob password the-other-one\n`;
+    writeFileSync(at("netrc"), `${line}machine three.example password no-login\n`);
+    const shared = await take(["netrc", at("netrc"), "--only", "one-example", "--yes", "--delete"]);
+    assert.equal(shared.code, 0, shared.err);
+    assert.match(shared.err, /one-example is still in .*netrc: its line holds something else too/);
+    assert.doesNotMatch(shared.err, /is gone/);
+    assert.equal(readFileSync(at("netrc"), "utf8").split("\n")[0], line.trim());
+    const nameless = await take(["netrc", at("netrc"), "--only", "three-example", "--yes", "--delete"]);
+    assert.equal(codeOf(nameless), "secret_missing", "a password without a name is not for the host's name");
+
+    const twice = `machine host.example login ada password ${VALUES[3]}\nmachine host.example login bob password the-other-one\n`;
+    writeFileSync(at("netrc"), `${twice}machine four.example login ada password ${VALUES[3]}\n`);
+    const several = await take(["netrc", at("netrc"), "--yes", "--delete"]);
+    assert.equal(several.code, 0, several.err);
+    assert.match(several.err, /host-example {2}left out: there are 2 of this name/);
+    assert.equal(readFileSync(at("netrc"), "utf8"), twice);
+  });
+
+  test("takes what a link leads to out of the file that has it", async () => {
+    writeFileSync(at("dot-env"), `# keep\nSTRIPE_API_KEY=${VALUES[1]}\n`);
+    symlinkSync(at("dot-env"), at("link-env"));
+    const linked = await take(["env", at("link-env"), "--yes", "--delete"]);
+    assert.equal(linked.code, 0, linked.err);
+    assert.equal(readFileSync(at("dot-env"), "utf8"), "# keep\n");
+    assert.ok(lstatSync(at("link-env")).isSymbolicLink());
+    const made = readFileSync(join(import.meta.dirname, "../src/vault/testing/ssh-keys.json"), "utf8");
+    const { keys } = JSON.parse(made) as { keys: { ed25519: { line: string; file: string } } };
+    writeFileSync(at("kept-key"), keys.ed25519.file, { mode: 0o600 });
+    symlinkSync(at("kept-key"), at("link-key"));
+    const options = ["--label", "linked", "--host-key", keys.ed25519.line, "--yes", "--delete"];
+    assert.equal((await take(["ssh-key", at("link-key"), ...options])).code, 0);
+    assert.deepEqual([existsSync(at("kept-key")), existsSync(at("link-key"))], [false, false]);
+  });
+
+  test(
+    "takes nothing out of a file that changed while a person thought",
+    noTmux === null ? {} : { skip: noTmux },
+    async () => {
+      writeFileSync(at("busy-env"), `OPENAI_API_KEY=${VALUES[0]}\nPORT=80\n`);
+      const words = `credential import env ${at("busy-env")} --only openai-api-key --delete --home ${home.folder} --passphrase-file ${home.passphraseFile}`;
+      const pane = openPane(makeFolder(), `${GW} ${words}; echo "EXIT $?"; cat`, home.environment());
+      try {
+        await pane.shows("Take these over into the vault?");
+        const now = `NEW=1\nOPENAI_API_KEY=${VALUES[0]}\nPORT=80\n`;
+        writeFileSync(at("busy-env"), now);
+        pane.type("y", "Enter");
+        await pane.shows("EXIT 0");
+        assert.equal(readFileSync(at("busy-env"), "utf8"), now);
+        assert.match(pane.text().replaceAll(/\s+/g, " "), /has changed meanwhile: nothing was taken out of it/);
+        assert.doesNotMatch(pane.text(), /is gone/);
+      } finally {
+        pane.close();
+      }
+    },
+  );
 });

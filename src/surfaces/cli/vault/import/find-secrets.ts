@@ -8,8 +8,8 @@ export interface FoundSecret {
   readonly secret: Secret;
   /** Where it may be sent; null where nothing says so and the person has to. */
   readonly origin: string | null;
-  /** The lines of the file that hold it and nothing else, from 0. */
-  readonly lines: readonly number[];
+  /** The lines of the file that hold it, from 0; null where one of them holds something else too. */
+  readonly lines: readonly number[] | null;
 }
 
 const NEW_LINE = 0x0a;
@@ -60,14 +60,20 @@ export function findInNetrc(bytes: Buffer): readonly FoundSecret[] {
     if (!is(word, "machine")) continue;
     const entry = words.slice(at + 1).findIndex((one) => is(one, "machine") || is(one, "default"));
     const own = words.slice(at + 1, entry < 0 ? words.length : at + 1 + entry);
-    const after = (name: string) => own[own.findIndex((one, index) => index > 0 && is(one, name)) + 1];
+    const after = (name: string) => {
+      const found = own.findIndex((one, index) => index > 0 && is(one, name));
+      return found < 0 ? undefined : own[found + 1];
+    };
     const [host] = own;
-    const [login, password] = own.some((one) => is(one, "password")) ? [after("login"), after("password")] : [];
+    const [login, password] = [after("login"), after("password")];
     const name = host?.bytes.toString("latin1").toLowerCase() ?? "";
     if (login === undefined || password === undefined || !/^[a-z0-9.-]{1,253}$/.test(name)) continue;
     const secret = Secret.take(Buffer.concat([login.bytes, Buffer.from(":"), password.bytes]));
-    const numbers = new Set([word, ...own].map(({ line }) => line));
-    found.push({ label: labelOf(name), kind: "basic", secret, origin: `https://${name}`, lines: [...numbers] });
+    const entire = new Set([word, ...own]);
+    const numbers = new Set([...entire].map(({ line }) => line));
+    const shared = words.some((one) => numbers.has(one.line) && !entire.has(one));
+    const lines = shared ? null : [...numbers];
+    found.push({ label: labelOf(name), kind: "basic", secret, origin: `https://${name}`, lines });
   }
   return found;
 }

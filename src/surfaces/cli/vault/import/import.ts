@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { rmSync } from "node:fs";
+import { realpathSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { defaults } from "../../../../kernel/defaults.ts";
@@ -35,7 +35,11 @@ type Source = (typeof SOURCES)[number];
 /** What was found, and what it takes to remove the original; null where only its owner can. */
 interface Original {
   readonly found: readonly FoundSecret[];
-  readonly removal: { readonly asks: string; remove(taken: readonly FoundSecret[]): void } | null;
+  readonly removal: {
+    readonly asks: string;
+    /** In words, what is still there all the same; nothing where all of it is gone. */
+    remove(taken: readonly FoundSecret[]): readonly string[];
+  } | null;
 }
 
 /** `gw credential import SOURCE [FILE]`: names and bindings are shown and never a value; the original may go afterwards. */
@@ -50,9 +54,11 @@ export function runCredentialImport(
     const source = SOURCES.find((one) => one === word);
     if (source === undefined) throw new Denied("credential_invalid", `It imports from ${SOURCES.join(", ")}.`);
     const { found, removal } = readSource(source, file, options, ports);
-    const { ready, unbound } = bindAll(found, options);
+    const { ready, unbound, several } = bindAll(found, options);
     for (const { label } of unbound)
       io.err(`${showIdentifier(label)}  left out: say where it may go with --bind ${label}=https://HOST`);
+    for (const [label, { length }] of several)
+      io.err(`${showIdentifier(label)}  left out: there are ${length} of this name; gw credential add takes the one`);
     if (ready.length === 0) throw new Denied("secret_missing", "Nothing was found that can be taken over.");
     const vault = openHome(options.home, ports.random).readVault();
     const isNew = ({ label }: FoundSecret): boolean => !vault.credentials.some((held) => held.label === label);
@@ -89,9 +95,12 @@ export function runCredentialImport(
       return exit;
     }
     const remove = options.delete ?? (!options.yes && (await agreed(io, removal.asks)));
-    if (remove) removal.remove(taken);
+    const left = remove ? removal.remove(taken) : [];
+    for (const line of left) io.err(line);
     io.err(
-      remove ? "The original is gone from there." : "The original is still there: whoever reads it needs no gateway.",
+      remove && left.length === 0
+        ? "The original is gone from there."
+        : "The original is still there: whoever reads it needs no gateway.",
     );
     return exit;
   });
@@ -107,11 +116,18 @@ function readSource(source: Source, given: string | undefined, options: ImportOp
       return inFile(given ?? join(homedir(), ".npmrc"), findInNpmrc, ports);
     case "ssh-key": {
       const path = given ?? missing("ssh-key");
-      const secret = Secret.take(readFile(path));
+      const original = openOriginal(path);
       const label = options.label ?? labelOf(`ssh-${path.split("/").at(-1) ?? ""}`);
       return {
-        found: [{ label, kind: "ssh", secret, origin: null, lines: [] }],
-        removal: { asks: `Delete ${path}?`, remove: () => rmSync(path) },
+        found: [{ label, kind: "ssh", secret: Secret.take(Buffer.from(original.bytes)), origin: null, lines: [] }],
+        removal: {
+          asks: `Delete ${original.path}?`,
+          remove: () =>
+            original.change(() => {
+              for (const each of new Set([original.path, path])) rmSync(each);
+              return [];
+            }),
+        },
       };
     }
     case "gh": {
@@ -122,7 +138,10 @@ function readSource(source: Source, given: string | undefined, options: ImportOp
         found: [{ label: options.label ?? "github", kind: "bearer", secret, origin, lines: [] }],
         removal: {
           asks: `Log gh out of ${host}?`,
-          remove: () => void ask(["gh", "auth", "logout", "--hostname", host]).wipe(),
+          remove() {
+            ask(["gh", "auth", "logout", "--hostname", host]).wipe();
+            return [];
+          },
         },
       };
     }
@@ -134,16 +153,40 @@ function readSource(source: Source, given: string | undefined, options: ImportOp
   }
 }
 
-function inFile(path: string, find: (bytes: Buffer) => readonly FoundSecret[], { random }: VaultCliPorts): Original {
-  const bytes = readFile(path);
+function inFile(given: string, find: (bytes: Buffer) => readonly FoundSecret[], { random }: VaultCliPorts): Original {
+  const { path, bytes, change } = openOriginal(given);
   return {
     found: find(bytes),
     removal: {
       asks: `Take their lines out of ${path}?`,
-      remove(taken) {
-        const lines = new Set(taken.flatMap((one) => one.lines));
-        replaceFile(path, withoutLines(readFile(path), lines), random);
-      },
+      remove: (taken) =>
+        change(() => {
+          const lines = new Set(taken.flatMap((one) => one.lines ?? []));
+          if (lines.size > 0) replaceFile(path, withoutLines(bytes, lines), random);
+          return taken
+            .filter((one) => one.lines === null)
+            .map(
+              ({ label }) => `${label} is still in ${path}: its line holds something else too. Take it out by hand.`,
+            );
+        }),
+    },
+  };
+}
+
+/** A file as it was read, and where it is, also behind a link. It is changed only where it is still that: a person thought meanwhile. */
+function openOriginal(given: string) {
+  const bytes = readFile(given);
+  const path = realpathSync(given);
+  return {
+    bytes,
+    path,
+    change(work: () => readonly string[]): readonly string[] {
+      const now = readFile(path);
+      const same = now.equals(bytes);
+      const left = same ? work() : [`${path} has changed meanwhile: nothing was taken out of it. Do that by hand.`];
+      now.fill(0);
+      bytes.fill(0);
+      return left;
     },
   };
 }
@@ -176,13 +219,16 @@ type Ready = FoundSecret & { readonly places: readonly string[] };
 function bindAll(found: readonly FoundSecret[], { bind, hostKey, only }: ImportOptions) {
   const named = new Map(bind.map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)]));
   const wanted = found.filter(({ label }) => only.length === 0 || only.includes(label));
-  const placed = wanted.map((one): Ready => {
+  const several = [...Map.groupBy(wanted, ({ label }) => label)].filter(([, { length }]) => length > 1);
+  const alone = wanted.filter(({ label }) => !several.some(([name]) => name === label));
+  const placed = alone.map((one): Ready => {
     const origin = named.get(one.label) ?? one.origin;
     return { ...one, places: one.kind === "ssh" ? hostKey : origin === null ? [] : [origin] };
   });
   return {
     ready: placed.filter(({ places }) => places.length > 0),
     unbound: placed.filter(({ places }) => places.length === 0),
+    several,
   };
 }
 
