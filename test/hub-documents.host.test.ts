@@ -1,8 +1,14 @@
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
+import { createHash, type KeyObject } from "node:crypto";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { systemRandom } from "../src/adapters/platform/system.ts";
+import { type HeadStatement, signHubWith } from "../src/hub/statement.ts";
+import { canonicalJson } from "../src/kernel/canonical-json.ts";
+import { readTrust } from "../src/programs/daemon/trust.ts";
+import { openCompartment } from "../src/programs/daemon/unlocked.ts";
+import { openHome } from "../src/vault/files/home.ts";
 import {
   codeOf,
   demoPack,
@@ -13,7 +19,7 @@ import {
   openPlane,
   until,
 } from "./support/home.ts";
-import { QuickHome } from "./support/operator-key.ts";
+import { operatorOf, QuickHome } from "./support/operator-key.ts";
 import { type Cluster, makeCluster, needPostgres } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 import { idIn } from "./support/reply.ts";
@@ -385,6 +391,103 @@ real("gw status --hub names every gateway of the vault by its own signed word, a
   await cluster.sql(
     "update gw_hub.gateways g set enrolment = k.enrolment, enrolment_signature = k.enrolment_signature from public.keep k where g.name = k.name and g.name = 'web2'",
   );
+});
+
+/** What whoever owns a host has: the key that speaks for its gateway. */
+async function ownedKey(home: Home): Promise<KeyObject> {
+  const twin = home.copy();
+  const { operator } = await operatorOf(twin);
+  const opened = await openCompartment(() => readTrust(openHome(twin.folder, systemRandom)), operator.serviceKey, {
+    ...{ stateFile: join(twin.folder, "state.db"), logFolder: join(twin.folder, "audit") },
+    ...{ bootId: readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim(), random: systemRandom },
+    noteNeeded: false,
+  });
+  const keys = await opened.hostKeys();
+  await opened.close();
+  operator.wipe();
+  return keys?.identity ?? assert.fail("it has joined");
+}
+
+real("whatever shape a gateway that somebody owns gives to its own rows, the others are seen and go on", async () => {
+  await same();
+  const agent = openPlane(web1.agentSocket);
+  const asked = await agent.ask("POST", "/v1/runs", { purpose: "shown", actions: ["demo.thing.get"], budget: {} });
+  const id = idIn(asked, "approval_id");
+  const [, owned] = running;
+  process.kill(owned?.pid ?? 0, "SIGSTOP");
+  try {
+    const key = await ownedKey(web2);
+    const rowsOf = () =>
+      cluster.sql<{ statement: string; signature: Buffer }>("select * from gw_hub.log_head where gateway = 'web2'");
+    const [honest] = await rowsOf();
+    const said = JSON.parse(honest?.statement ?? "") as Members;
+    const { part: _part, ...partless } = said;
+    const put = (text: string | null, signature: Buffer | null) =>
+      cluster.sql(
+        "update gw_hub.log_head set statement = $1, signature = $2 where gateway = 'web2'",
+        [text, signature],
+        "web2",
+      );
+    const shapes = [partless, { ...said, part: 5 }, { ...said, link: 7 }, { ...said, written_at: {} }, null];
+    for (const shape of shapes) {
+      const { text, signature } =
+        shape === null ? { text: null, signature: null } : signHubWith(shape as unknown as HeadStatement, key);
+      await put(text, signature);
+      const shown = JSON.stringify(shape);
+      const status = await web1.run(["status", "--hub", cluster.url("ada"), "--json"]);
+      assert.match(status.out, /"gateway": "web1",\s+"signed": true/, `${shown} ${status.err}`);
+      const verified = await web1.run(["audit", "verify", "--hub", cluster.url("ada"), "--json"]);
+      const { gateways } = JSON.parse(verified.out) as { readonly gateways: readonly Members[] | null };
+      const wrong = gateways?.map(({ gateway, findings }) => [gateway, (findings as readonly Members[])[0]?.["code"]]);
+      const code = shape === null ? "head_missing" : "head_invalid";
+      assert.deepEqual(
+        wrong,
+        [
+          ["web1", undefined],
+          ["web2", code],
+        ],
+        `${shown} ${verified.out}`,
+      );
+      const journal = await web1.operator(["activity", "--hub", cluster.url("ada"), "--json"]);
+      assert.deepEqual(
+        [journal.code, (JSON.parse(journal.out) as readonly Members[]).map(({ gateway }) => gateway)],
+        [1, ["web1"]],
+        shown,
+      );
+    }
+    // The other gateway follows and shows its questions over the connection that it has, instead of making one after the other.
+    const { text, signature } = signHubWith(partless as unknown as HeadStatement, key);
+    await put(text, signature);
+    const cardOf = () =>
+      cluster.sql<{ at: string }>("select xmin::text as at from gw_hub.cards where approval_id = $1", [id]);
+    const tickOf = async () =>
+      Number((await cluster.sql<{ tick: string }>("select tick from gw_hub.log_head where gateway = 'web1'"))[0]?.tick);
+    const [first] = await until("the question is shown", async () => {
+      const found = await cardOf();
+      return found.length > 0 && found;
+    });
+    await web1.must(["policy", "set", "run_attempts", "57"]);
+    const before = await tickOf();
+    await until("it was at the hub more than once", async () => (await tickOf()) > before + 2);
+    assert.deepEqual(await cardOf(), [first]);
+    await put(honest?.statement ?? null, honest?.signature ?? null);
+  } finally {
+    process.kill(owned?.pid ?? 0, "SIGCONT");
+    agent.close();
+  }
+  // Any login of the hub enrols whom it likes, in words that nobody signed.
+  const [hub] = await cluster.sql<{ hub_id: string }>("select hub_id from gw_hub.hub");
+  await cluster.sql("create role odd login in role gw_gateway");
+  const enrolment = {
+    ...{ format: "gw.hub-gateway/v1", gateway: "odd", hub_id: hub?.hub_id ?? "", identity_key: 5 },
+    ...{ log_id: [], signed_at: {}, vault_id: 1 },
+  };
+  await cluster.sql("insert into gw_hub.gateways values ('odd', 'odd', $1, '')", [canonicalJson(enrolment)], "odd");
+  const { out, code, err } = await web1.run(["status", "--hub", cluster.url("ada")]);
+  assert.equal(code, 1, err);
+  assert.match(out, /odd {2}NOT SIGNED/);
+  await cluster.sql("delete from gw_hub.gateways where name = 'odd'");
+  await same();
 });
 
 real("gw activity and gw sessions --hub show what every gateway did, from the hub alone", async () => {

@@ -7,7 +7,7 @@ import type { HubConnection } from "./connect.ts";
 import type { FleetFinding } from "./findings.ts";
 import { HUB_SCHEMA, shortBytes, shortText } from "./schema.ts";
 import type { Speaker } from "./speaker.ts";
-import { type HeadStatement, readHubStatement, type SignedText } from "./statement.ts";
+import { type GivenText, type HeadStatement, readHubStatement } from "./statement.ts";
 
 interface ChunkRow {
   readonly segment: string;
@@ -89,26 +89,27 @@ function readChunk(row: ChunkRow, speaker: Speaker): HeadStatement | undefined {
   return fit ? signed : undefined;
 }
 
-export function readHead(given: SignedText, speaker: Speaker): HeadStatement | undefined {
+export function readHead(given: GivenText, speaker: Speaker): HeadStatement | undefined {
   const head = readPeerHead(given, speaker);
   return head?.log_id === speaker.logId ? head : undefined;
 }
 
 /** Of whichever log it is: signed policy names a peer's key, and not its log. */
 export function readPeerHead(
-  given: SignedText,
+  given: GivenText,
   { hubId, gateway, identityKey }: Pick<Speaker, "hubId" | "gateway" | "identityKey">,
 ): HeadStatement | undefined {
   const head = readHubStatement<HeadStatement>(given, "gw.hub-head/v1", identityKey);
   if (head?.hub_id !== hubId || head.gateway !== gateway) return undefined;
-  // A gateway may be owned by somebody else, and its numbers become names of files here.
-  const { tick, segment, offset, frame_end, next_frame, part, knows } = head;
+  // A gateway may be owned by somebody else, who signs whatever they like: its numbers become names of files here.
+  const { tick, segment, offset, frame_end, next_frame, part, knows, link, written_at } = head;
   const numbers = [
     ...[tick, segment, offset, frame_end, next_frame],
-    ...(part === null ? [] : [part.offset]),
+    ...(part === null ? [] : [part?.offset]),
     ...(knows === undefined ? [] : [knows?.vault, knows?.policy]),
   ];
-  return numbers.every((one) => Number.isSafeInteger(one) && one >= 0) ? head : undefined;
+  const counted = numbers.every((one) => Number.isSafeInteger(one) && one >= 0);
+  return counted && typeof link === "string" && typeof written_at === "string" ? head : undefined;
 }
 
 /** A log goes up from its cut or its first segment, without a gap, and each segment from its first byte. */

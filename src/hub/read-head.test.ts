@@ -28,6 +28,22 @@ test("a head names what its gateway follows in whole numbers, or is none", () =>
   for (const knows of odd) assert.equal(read(knows), undefined, JSON.stringify(knows));
 });
 
+test("a head has the members that one has, in their kinds, or is none", () => {
+  const { part: _part, ...partless } = head;
+  const { link: _link, ...linkless } = head;
+  const odd = [
+    partless,
+    linkless,
+    { ...head, part: 5 },
+    { ...head, part: {} },
+    { ...head, link: 7 },
+    { ...head, tick: "1" },
+  ];
+  for (const one of [...odd, { ...head, written_at: null }])
+    assert.equal(readHead(signHubWith(one as HeadStatement, privateKey), speaker), undefined, JSON.stringify(one));
+  assert.equal(readHead({ text: null, signature: null }, speaker), undefined);
+});
+
 test("a peer's head counts for its own name and hub, whichever log it is of", () => {
   const given = signHubWith(head, privateKey);
   assert.equal(readPeerHead(given, speaker)?.tick, 1);

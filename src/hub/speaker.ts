@@ -56,7 +56,8 @@ export function speakerOf(row: EnrolmentRow, hubId: string, operators: readonly 
       : readSigned<EnrolmentStatement>(given, "gw.hub-gateway/v1", operators);
   const { identity_key: key, log_id: logId, vault_id: vaultId, signed_at: joinedAt } = enrolment ?? {};
   if (enrolment?.hub_id !== hubId || enrolment.gateway !== row.name) return undefined;
-  if (key === undefined || logId === undefined || vaultId === undefined || joinedAt === undefined) return undefined;
+  if (typeof key !== "string" || typeof logId !== "string") return undefined;
+  if (typeof vaultId !== "string" || typeof joinedAt !== "string") return undefined;
   return { hubId, gateway: row.name, vaultId, logId, identityKey: Buffer.from(key, "base64url"), joinedAt };
 }
 

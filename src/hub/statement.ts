@@ -182,6 +182,9 @@ export interface SignedText {
   readonly signature: Buffer;
 }
 
+/** As a row has it. */
+export type GivenText = { readonly [Name in keyof SignedText]: SignedText[Name] | null };
+
 export function signHub(statement: HubStatement, sign: (bytes: Buffer) => Buffer): SignedText {
   const text = canonicalJson(statement);
   return { text, signature: sign(bytesOf(text)) };
@@ -193,17 +196,19 @@ export function signHubWith(statement: HubStatement, key: KeyObject): SignedText
 
 /** Undefined for what is no such statement, or not signed by this key. */
 export function readHubStatement<Statement extends HubStatement>(
-  { text, signature }: SignedText,
+  { text, signature }: GivenText,
   format: Statement["format"],
   rawPublic: Buffer,
 ): Statement | undefined {
-  if (text.length > defaults.hubStatementBytes || !isSignedBy(rawPublic, bytesOf(text), signature)) return undefined;
+  // Whoever writes a row also chooses to leave a column empty.
+  if (text === null || signature === null || text.length > defaults.hubStatementBytes) return undefined;
+  if (!isSignedBy(rawPublic, bytesOf(text), signature)) return undefined;
   const statement = parse(text);
   return statement?.["format"] === format ? (statement as unknown as Statement) : undefined;
 }
 
-/** What an enrolment says before it is known whose signature it should bear. */
-export function peekEnrolment(text: string): Partial<EnrolmentStatement> {
+/** What an enrolment says before it is known whose signature it should bear: anybody may have written it, with whatever in it. */
+export function peekEnrolment(text: string): { readonly [Name in keyof EnrolmentStatement]?: unknown } {
   return text.length > defaults.hubStatementBytes ? {} : (parse(text) ?? {});
 }
 

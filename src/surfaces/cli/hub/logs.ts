@@ -26,7 +26,7 @@ export async function atOneMoment<Result>(
   const keys = vault.operators.map(({ approverKey }) => approverKey);
   await connection.ask("begin transaction isolation level repeatable read read only");
   try {
-    const rows = await connection.ask<EnrolmentRow & { statement: string; signature: Buffer }>(
+    const rows = await connection.ask<EnrolmentRow & { statement: string | null; signature: Buffer | null }>(
       eachGateway(
         `${ENROLMENT_COLUMNS}, ${shortText("h.statement")}, ${shortBytes("h.signature")}`,
         `join ${HUB_SCHEMA}.log_head h on h.gateway = g.name`,
