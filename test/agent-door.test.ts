@@ -236,7 +236,7 @@ for (const way of WAYS) {
   test(`whoever hangs up or half of it while a request waits is gone, whatever it wrote behind (${way})`, {
     skip,
   }, async () => {
-    for (const behind of ["", get("/v1/things/two")]) {
+    for (const behind of ["", get("/v1/things/two"), get("/v1/held/behind")]) {
       for (const leave of ["end", "destroy"] as const) {
         const client = await visit(way);
         const release = await hold(client);
@@ -245,9 +245,12 @@ for (const way of WAYS) {
         await roundTrip();
         client.socket[leave]();
         while (gone === before) await roundTrip();
+        const begun = held.length;
         release();
         await client.until(() => false);
         assert.equal(client.text, "", `${leave} after ${JSON.stringify(behind)}`);
+        await roundTrip();
+        assert.equal(held.length, begun, "nothing is begun that could not be answered");
       }
     }
   });

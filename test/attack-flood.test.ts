@@ -94,6 +94,20 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
     assert.equal(listed.code, 0, listed.err);
   }
 
+  function residentMiB(): number {
+    const status = readFileSync(`/proc/${gateway.pid}/status`, "utf8");
+    return Math.round(Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024);
+  }
+
+  /** Goes once the gateway has begun to read it. */
+  function askAndLeave(text: string): Promise<void> {
+    return new Promise((resolve) => {
+      const socket = connect(home.agentSocket);
+      socket.on("error", () => undefined).on("close", () => resolve());
+      socket.write(text, () => socket.destroy());
+    });
+  }
+
   /** While the gateway stands still all of them come to wait at its door, in this order; what it then does is its own choice. */
   async function whileStopped<Found>(work: () => Promise<Found>): Promise<Found> {
     // A crowd that has ended leaves its seats when the gateway has closed its own ends, which the kernel lists by their path.
@@ -183,6 +197,31 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
       assert.equal(login.status, 200, login.text);
     } finally {
       operator.close();
+    }
+  });
+
+  test("whoever asks for an answer that takes minutes and hangs up, again and again, leaves nothing behind in the gateway", async () => {
+    const agent = holdPlane(home.agentSocket);
+    try {
+      const opened = await agent.ask("POST", "/v1/runs", {
+        purpose: "to wait",
+        actions: ["demo.thing.get"],
+        budget: {},
+      });
+      assert.equal(opened.status, 202, opened.text);
+      const head = `GET /v1/runs/${idIn(opened, "run_id")} HTTP/1.1\r\nHost: gw\r\nPrefer: wait=600\r\nX-Any: ${"x".repeat(12_000)}\r\n\r\n`;
+      const askOften = async (rounds: number): Promise<number> => {
+        for (let round = 0; round < rounds; round++)
+          await Promise.all(Array.from({ length: 20 }, () => askAndLeave(head.repeat(60))));
+        await listsActions();
+        return residentMiB();
+      };
+      // What waits for the collector is there after a few hundred of them; what they leave behind would grow with each.
+      const [before, after] = [await askOften(12), await askOften(24)];
+      assert.ok(after - before < 150, `${before} MiB, and ${after} MiB after twice as many more`);
+      await home.approve(idIn(opened, "approval_id"));
+    } finally {
+      agent.close();
     }
   });
 

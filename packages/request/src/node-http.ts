@@ -58,6 +58,8 @@ export function createRequestListener<Incoming extends IncomingRequest, Who exte
   return (request, response) => {
     const correlationId = options.correlationId();
     inTurn(request.socket, request, async ({ broken, isLast }) => {
+      // Whoever asked is gone: nothing is carried out whose answer could not be sent.
+      if (request.socket.destroyed === true) return false;
       const reply = await answer(options, request, correlationId, broken).catch((error: unknown) =>
         problemReply(asDenied(error, correlationId, options), correlationId),
       );

@@ -8,7 +8,7 @@ import type { Intake } from "./pipeline.ts";
 export interface IncomingBody {
   readonly complete: boolean;
   readonly rawTrailers: readonly string[];
-  readonly socket: object;
+  readonly socket: { readonly destroyed?: boolean };
   on(event: "data", listener: (chunk: Buffer) => void): unknown;
   on(event: "end" | "close", listener: () => void): unknown;
   on(event: "error", listener: (error: Error) => void): unknown;

@@ -2,7 +2,7 @@ import { errandSummary, jobErrandNames } from "../../conventions/operation/erran
 import { isSettled } from "../../conventions/operation/state.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { operationRecord } from "../../gateway/operation/operation.ts";
-import type { Sleep } from "../../kernel/clock.ts";
+import { type Sleep, Waker } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { readId } from "../../kernel/ids.ts";
 import { operationParams, reasonSchema } from "../plane/operation-schemas.ts";
@@ -26,11 +26,13 @@ export function operationRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
         summary: "An operation of this caller; with Prefer: wait it is answered when it is settled or the wait is over",
         answers: { 200: { description: "The operation record and its history", schema: operationAnswer } },
       },
-      async ({ params }, { caller, waitMs }) => {
+      async ({ params }, { caller, waitMs, onGone }) => {
         const operation = gateway.operation(caller, readId("op", params.operation_id));
+        const gone = new Waker();
+        onGone(() => gone.wake());
         for (let leftMs = waitMs; leftMs > 0 && !isSettled(operation.state); leftMs -= defaults.expiryLookMs) {
-          if (operation.problem !== null) break;
-          await sleep.sleep(Math.min(leftMs, defaults.expiryLookMs));
+          if (operation.problem !== null || gone.aborted) break;
+          await sleep.sleep(Math.min(leftMs, defaults.expiryLookMs), gone);
         }
         return { status: 200, body: operationRecord(operation) };
       },

@@ -54,7 +54,8 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
           202: { description: "Waiting for a person", schema: runAnswer },
         },
       },
-      async ({ body }, { caller, waitMs }) => {
+      async ({ body }, context) => {
+        const { caller } = context;
         const limits = readLimits((body.budget ?? {}) as Partial<LimitsRecord>, standardLimits);
         const { purpose, actions, descendants = false, contained = false, proxied = false, command } = body;
         const wrapped = {
@@ -65,7 +66,7 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
           ...{ purpose, actions, limits, descendants, contained, proxied, ...wrapped },
           opensWithCall: body.call_follows ?? false,
         });
-        await waitFor(pendingSession(run, caller.key), waitMs, sleep);
+        await waitFor(pendingSession(run, caller.key), context, sleep);
         return answerRun(run, caller.key, 201);
       },
       anyCaller,
@@ -82,9 +83,10 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
         summary: "A run of this caller",
         answers: { 200: { description: "The run, its scope and its budget", schema: runAnswer } },
       },
-      async ({ params }, { caller, waitMs }) => {
+      async ({ params }, context) => {
+        const { caller } = context;
         const run = gateway.run(caller, readId("run", params.run_id));
-        await waitFor(pendingSession(run, caller.key), waitMs, sleep);
+        await waitFor(pendingSession(run, caller.key), context, sleep);
         return answerRun(run, caller.key, 200);
       },
       anyCaller,
@@ -104,9 +106,10 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
           202: { description: "Waiting for a person", schema: runAnswer },
         },
       },
-      async ({ params }, { caller, waitMs }) => {
+      async ({ params }, context) => {
+        const { caller } = context;
         const run = await gateway.joinRun(caller, readId("run", params.run_id));
-        await waitFor(pendingSession(run, caller.key), waitMs, sleep);
+        await waitFor(pendingSession(run, caller.key), context, sleep);
         return answerRun(run, caller.key, 200);
       },
       anyCaller,

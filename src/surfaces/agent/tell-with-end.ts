@@ -42,7 +42,7 @@ export function tellWithEnd(gateway: Gateway, context: AgentContext, runId: stri
       let waited: CallResult | undefined;
       call.asking++;
       try {
-        waited = await waitFor(call.done, context.waitMs, sleep);
+        waited = await waitFor(call.done, context, sleep);
         // The log is being told that the result was the answer: then it is, a flush later.
         if (waited === undefined && context.told === true) waited = await call.done;
       } finally {

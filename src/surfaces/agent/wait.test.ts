@@ -7,6 +7,7 @@ import type { Call } from "../../gateway/run/run.ts";
 import type { Waking } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
+import { endingOf } from "../plane/ending.ts";
 import type { AgentContext } from "./context.ts";
 import { answerCall, answerWaiting, waitFor } from "./wait.ts";
 
@@ -88,7 +89,7 @@ test("whoever waited for a call that ended leaves no timer behind", async () => 
         }),
       ),
   };
-  assert.equal(await waitFor(Promise.resolve("done"), 30_000, sleep), "done");
+  assert.equal(await waitFor(Promise.resolve("done"), { ...context, waitMs: 30_000 }, sleep), "done");
   assert.equal(woken, true);
 });
 
@@ -104,6 +105,23 @@ function heldSleep() {
       }),
   };
 }
+
+test("whoever is gone waits no longer, and leaves nothing with what it waited for", async () => {
+  const { sleep, slept } = heldSleep();
+  const work = Promise.withResolvers<string>();
+  const [first, second] = [new Asker(), new Asker()];
+  const waits = [first, second].map((asker) => waitFor(work.promise, { ...asker.context, waitMs: 600_000 }, { sleep }));
+  assert.deepEqual([slept.length, endingOf(work.promise).waiting.size], [2, 2]);
+  first.leave();
+  assert.equal(await waits[0], undefined);
+  assert.equal(endingOf(work.promise).waiting.size, 1);
+  work.resolve("done");
+  assert.equal(await waits[1], "done");
+  assert.equal(endingOf(work.promise).waiting.size, 0);
+  assert.equal(await waitFor(work.promise, { ...first.context, waitMs: 0 }, { sleep }), "done");
+  const refused = Promise.reject(new Denied("approval_denied", "no"));
+  await assert.rejects(waitFor(refused, { ...first.context, waitMs: 600_000 }, { sleep }), { code: "approval_denied" });
+});
 
 function largeCall(done: Promise<CallResult>): Call {
   return Object.assign(callOf("done", done), { resultBytes: defaults.smallAnswerBytes + 1 });

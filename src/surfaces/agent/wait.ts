@@ -7,6 +7,7 @@ import type { Call } from "../../gateway/run/run.ts";
 import { type Sleep, Waker } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { JsonValue } from "../../kernel/json.ts";
+import { endingOf } from "../plane/ending.ts";
 import { listInput } from "../plane/list.ts";
 import type { AgentContext } from "./context.ts";
 import { pendingCallRecord } from "./records.ts";
@@ -48,29 +49,22 @@ export function anyCaller({ caller }: AgentContext): string {
   return `caller ${caller.key}`;
 }
 
-/** Waits up to `waitMs`; undefined when it took longer. A refusal is thrown, as it would be without the wait. */
-export function waitFor<Value>(
+/** Waits as long as whoever asked would, and is there; undefined when it took longer. A refusal is thrown, as it would be without the wait. */
+export async function waitFor<Value>(
   work: Promise<Value> | undefined,
-  waitMs: number,
+  { waitMs, onGone }: Pick<AgentContext, "waitMs" | "onGone">,
   sleep: Sleep,
 ): Promise<Value | undefined> {
-  if (work === undefined) return Promise.resolve(undefined);
-  return new Promise((resolve, reject) => {
-    const settled = new Waker();
-    work.then(
-      (value) => {
-        resolve(value);
-        settled.wake();
-      },
-      (error: unknown) => {
-        reject(error);
-        settled.wake();
-      },
-    );
-    void sleep.sleep(waitMs, settled).then(() => {
-      if (!settled.aborted) resolve(undefined);
-    });
-  });
+  if (work === undefined) return undefined;
+  const ending = endingOf(work);
+  if (!ending.over) {
+    const waker = new Waker();
+    ending.waiting.add(waker);
+    onGone(() => waker.wake());
+    await sleep.sleep(waitMs, waker);
+    ending.waiting.delete(waker);
+  }
+  return ending.over ? work : undefined;
 }
 
 /** Waits for a call as long as whoever asked would, and answers with what there is. */
@@ -83,7 +77,7 @@ export async function answerWaiting(
   let waited: CallResult | undefined;
   call.asking++;
   try {
-    waited = await waitFor(call.done, context.waitMs, sleep);
+    waited = await waitFor(call.done, context, sleep);
   } finally {
     call.asking--;
   }

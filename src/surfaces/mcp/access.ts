@@ -30,16 +30,24 @@ interface Request {
 
 export function createAccessDesk(gateway: Gateway, caller: LiveCaller, door: RunDoor): AccessDesk {
   const requests = new Map<string, Request>();
+  /** Those that came before the session that they would widen. */
+  let early = 0;
 
   const isKnown = (name: string): boolean => door.definitions().some(({ action }) => action.qualifiedName === name);
 
   async function ask(input: JsonObject, asked: Asked): Promise<Request> {
     const request = readRequest(input);
+    // Each holds what it asks for until the session begins, also where whoever asked has taken it back.
+    if (early >= defaults.mcpAccessRemembered)
+      throw new Denied("too_many_requests", `${early} requests for access wait for the session to begin already.`);
     const run = await door.enter(asked.purpose, request.actions.filter(isKnown), "nothing");
     const { admission } = run;
     const pending = pendingSession(run, caller.key);
     // A person decides about the session first; whoever asked waits for both no longer than for one.
-    const opened = Promise.resolve(pending).then(() => gateway.requestAccess(caller, run.id, request));
+    early++;
+    const opened = Promise.resolve(pending)
+      .finally(() => early--)
+      .then(() => gateway.requestAccess(caller, run.id, request));
     const made: Request = {
       id: admission?.approvalId ?? null,
       answer: opened.then(({ answer }) => answer),

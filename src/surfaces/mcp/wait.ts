@@ -1,5 +1,6 @@
-import type { Sleep } from "../../kernel/clock.ts";
+import { type Sleep, Waker } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
+import { endingOf } from "../plane/ending.ts";
 
 export type Waited<Value> =
   | { readonly kind: "settled"; readonly value: Value }
@@ -21,23 +22,22 @@ export async function waitFor<Value>(
   work: Promise<Value>,
   { waitMs, sleep, signal, progress }: Waiting,
 ): Promise<Waited<Value>> {
-  const settled = work.then((value): Waited<Value> => ({ kind: "settled", value }));
-  const stop = new AbortController();
-  const halt = (): void => stop.abort();
+  const ending = endingOf(work);
+  const waker = new Waker();
+  const halt = (): void => waker.wake();
+  ending.waiting.add(waker);
   signal.addEventListener("abort", halt, { once: true });
   try {
     for (let leftMs = waitMs, step = 1; leftMs > 0 && !signal.aborted; step++) {
       const pauseMs = progress === null ? leftMs : Math.min(leftMs, defaults.mcpProgressMs);
-      const late = sleep.sleep(pauseMs, stop.signal).then(() => null);
-      const first = await Promise.race([settled, late]);
-      if (first !== null) return first;
+      if (!ending.over) await sleep.sleep(pauseMs, waker);
+      if (ending.over) return { kind: "settled", value: await work };
       leftMs -= pauseMs;
       if (!signal.aborted && leftMs > 0) progress?.(step);
     }
     return { kind: signal.aborted ? "left" : "late" };
   } finally {
-    settled.catch(() => undefined);
     signal.removeEventListener("abort", halt);
-    stop.abort();
+    ending.waiting.delete(waker);
   }
 }
