@@ -112,6 +112,12 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
     assert.equal(verified.code, 0, verified.out + verified.err);
   });
 
+  test("commands that one operator gives at the same time bring the same copy up to date", async () => {
+    rmSync(join(machine.place(ada), "state", "gw", "homes"), { recursive: true });
+    const verified = await Promise.all([1, 2, 3, 4].map(() => machine.gw(ada, ["audit", "verify"])));
+    for (const { code, out, err } of verified) assert.equal(code, 0, out + err);
+  });
+
   test("another agent user has cards of its own and sees nothing of the first one's runs", async () => {
     const calling = machine.act(alfa, { id: "two" });
     const [approval] = await waiting();

@@ -1,14 +1,13 @@
 import {
   closeSync,
-  existsSync,
+  constants,
   fstatSync,
+  ftruncateSync,
   openSync,
   readFileSync,
   readSync,
   rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
+  writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
@@ -108,35 +107,42 @@ async function takeLog(connection: Connection, folder: string): Promise<void> {
   for (const { name, size } of files.filter((file) => LOG_FILE.test(file.name))) {
     const path = join(folder, name);
     makeFolder(dirname(path));
-    let from = existsSync(path) ? writtenBytes(path) : 0;
-    if (from === size && statSync(path).size === size) continue;
-    if (existsSync(path)) truncateSync(path, from);
-    while (from < size) {
-      const read = await connection.ask(logBytesAnswer, "POST", "/v1/log/files/read", { body: { name, from } });
-      const part = Buffer.from(read.bytes, "base64");
-      if (part.length === 0) break;
-      writeFileSync(path, part, { flag: "a", mode: 0o600 });
-      from += part.length;
+    const file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
+    try {
+      await takeFile(connection, file, name, size);
+    } finally {
+      closeSync(file);
     }
   }
 }
 
-/** Looked for from the end: a console asks often, and segments are large. */
-function writtenBytes(path: string): number {
-  const file = openSync(path, "r");
-  try {
-    const block = Buffer.alloc(LOOK_BYTES);
-    for (let end = fstatSync(file).size; end > 0; ) {
-      const start = Math.max(0, end - LOOK_BYTES);
-      let got = readSync(file, block, 0, end - start, start);
-      while (got > 0 && block[got - 1] === 0) got--;
-      if (got > 0) return start + got;
-      end = start;
-    }
-    return 0;
-  } finally {
-    closeSync(file);
+/**
+ * Every byte is written to its own place, and nothing is cut off but zeros: two commands of one operator may bring the same copy up to
+ * date at the same time.
+ */
+async function takeFile(connection: Connection, file: number, name: string, size: number): Promise<void> {
+  let from = writtenBytes(file);
+  while (from < size) {
+    const read = await connection.ask(logBytesAnswer, "POST", "/v1/log/files/read", { body: { name, from } });
+    const part = Buffer.from(read.bytes, "base64");
+    if (part.length === 0) break;
+    writeSync(file, part, 0, part.length, from);
+    from += part.length;
   }
+  if (fstatSync(file).size > size && writtenBytes(file) <= size) ftruncateSync(file, size);
+}
+
+/** Looked for from the end: a console asks often, and segments are large. */
+function writtenBytes(file: number): number {
+  const block = Buffer.alloc(LOOK_BYTES);
+  for (let end = fstatSync(file).size; end > 0; ) {
+    const start = Math.max(0, end - LOOK_BYTES);
+    let got = readSync(file, block, 0, end - start, start);
+    while (got > 0 && block[got - 1] === 0) got--;
+    if (got > 0) return start + got;
+    end = start;
+  }
+  return 0;
 }
 
 const LOOK_BYTES = 65_536;
