@@ -101,6 +101,7 @@ function createDeps(run: Run): CliDeps {
         (await import("../adapters/transport/http/fetch-document.ts")).postForm(url, ca, headers, body),
       awaitBrowser: async (port, state) =>
         (await import("../adapters/transport/http/await-browser.ts")).awaitBrowser(port, state),
+      refresh: () => refresh(run),
       afterChange: (change) =>
         run.place !== null && isElsewhere(run.place)
           ? sendChange(run.place, change, clock)
@@ -167,11 +168,7 @@ function createDeps(run: Run): CliDeps {
       const stopped = new Promise<void>((resolve) => {
         for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => resolve());
       });
-      const refresh = async (): Promise<void> => {
-        // The home of such a place is the operator's copy already.
-        if (run.place !== null && isElsewhere(run.place)) await refreshCopy(run.place, run.place.home);
-      };
-      return runConsole(options, deps, { stopped, refresh });
+      return runConsole(options, deps, { stopped, refresh: () => refresh(run) });
     },
     async wrapper() {
       const plain = { umask, clock, random: systemRandom, sleep: systemSleep };
@@ -241,6 +238,11 @@ async function withCopy({ command }: Run, found: Place): Promise<Place> {
   const accepts = command === "restore" && process.argv.includes("--accept");
   if (OWNERS.has(command) && !accepts) throw notHere(found, command);
   return { ...found, home: await copyHome(found) };
+}
+
+async function refresh({ place }: Run): Promise<void> {
+  // The home of such a place is the operator's copy already.
+  if (place !== null && isElsewhere(place)) await refreshCopy(place, place.home);
 }
 
 /** What is neither signed nor sealed is not taken from an operator's copy: in there it would change nothing. */

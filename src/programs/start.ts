@@ -46,6 +46,7 @@ const ports = {
   sleep: systemSleep,
   stateFolder: stateFolder(),
   logins,
+  refresh: async () => undefined,
   afterChange: async () => undefined,
   afterWrongPassphrase: async (failure: WrongPassphrase) => tellWrongPassphrase((await place()).operator, failure, io),
 };

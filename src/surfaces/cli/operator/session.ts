@@ -150,7 +150,7 @@ function isBehind(status: Status, { vault, policy }: SeenLine) {
  */
 export async function attestLog(
   { home }: OperatorOptions,
-  { io, clock, vault: { stateFolder } }: SessionDeps,
+  { io, clock, vault: { stateFolder, refresh } }: SessionDeps,
   session: VaultSession,
   client: OperatorClient,
   seen: SeenLine = seenOf(stateFolder, session.home.readVault()),
@@ -186,6 +186,8 @@ export async function attestLog(
   if (log !== undefined) checkHighWater(log, vault, policyInForce(session.home, vault));
   const offer = await client.offerAttestation();
   const head = { frame: offer.headFrame, link: offer.headLink.toString("hex") };
+  // The offer made frames of its own.
+  await refresh();
   // Whoever answers at the socket chose it: it is signed where the log that was just looked at leads to it, and nowhere else.
   if (report.head === null || !leadsTo(folder, report.head, head)) {
     throw new Denied(

@@ -77,6 +77,8 @@ export interface VaultCliPorts {
   ): Promise<FormAnswer>;
   /** Waits on loopback for a browser to bring back what a provider sent it with. Port 0 takes a free one. */
   awaitBrowser?(port: number, state: string): Promise<AwaitedBrowser>;
+  /** Brings the files that a command reads up to date, where they are an operator's copy of a home that is closed to them. */
+  refresh(): Promise<void>;
   afterChange(change: VaultChanged): Promise<void>;
   afterWrongPassphrase(failure: WrongPassphrase): Promise<void>;
 }

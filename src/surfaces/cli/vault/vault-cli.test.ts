@@ -82,6 +82,7 @@ const ports: VaultCliPorts = {
   get stateFolder() {
     return join(root, `seen${homes}`);
   },
+  refresh: async () => undefined,
   afterChange: async (change) => void changes.push({ ...change, newServiceKey: null }),
   logins: { find: async () => null, start: async () => undefined },
   afterWrongPassphrase: async (failure) => void wrong.push(failure),

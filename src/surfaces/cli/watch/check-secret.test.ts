@@ -23,6 +23,7 @@ const ports: VaultCliPorts = {
   sleep: { sleep: async (ms) => void slept.push(ms) },
   random: { bytes: (length) => randomBytes(length) },
   stateFolder: join(folder, "seen"),
+  refresh: async () => undefined,
   afterChange: async () => undefined,
   logins: { find: async () => null, start: async () => undefined },
   afterWrongPassphrase: async ({ failedAttempts }) => void wrong.push(failedAttempts),
