@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { asUser, GW, Home, makeFolder } from "./support/home.ts";
@@ -32,6 +32,36 @@ test(
     assert.ok(!readFileSync(join(home.folder, "vault.json"), "utf8").includes("tok-0123456789"));
   },
 );
+
+test("records on a terminal hold nothing that acts there, and are the same records", terminal, async () => {
+  const folder = makeFolder();
+  const home = await new Home(folder).init();
+  const hostile = "\u009b8m\u202egpj\u007f\u200b";
+  const pack = join(folder, "acme.yaml");
+  writeFileSync(
+    pack,
+    `format: gw.pack/v1
+pack: acme
+provider: { origin: https://api.acme.example, credential: acme, auth: { scheme: bearer } }
+actions:
+  thing.list:
+    effect: read
+    request: { method: GET, path: /v1/things }
+    input: { state: { in: query, enum: [${JSON.stringify(hostile).replaceAll(/[\u007f-\uffff]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`)}] } }
+`,
+  );
+  assert.equal((await home.run(["pack", "add", pack])).code, 0);
+  const piped = await home.run(["pack", "show", "acme", "thing.list", "--json"]);
+  assert.ok(JSON.stringify(JSON.parse(piped.out)).includes(hostile), "the record has it");
+  const command = `"${GW}" pack show acme thing.list --json --home "${home.folder}"; echo "LEFT $?"; sleep 600`;
+  const pane = openPane(folder, command, home.environment());
+  try {
+    await pane.shows("LEFT 0");
+    assert.match(pane.text(), /"\\u009b8m\\u202egpj\\u007f\\u200b"/);
+  } finally {
+    pane.close();
+  }
+});
 
 /** `npm start` with a home of its own, as far as its first question. */
 async function openStart(folder: string): Promise<Pane> {

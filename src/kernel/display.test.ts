@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { showBounded, showIdentifier, showText } from "./display.ts";
+import { showBounded, showIdentifier, showText, tameLine } from "./display.ts";
 
 const ESCAPE = "\u001b";
 const RTL_OVERRIDE = "\u202e";
@@ -79,4 +79,12 @@ test("whatever goes in, what comes out is visible, in one line, and tells two te
       assert.equal(showIdentifier(one) === showIdentifier(other), one === other);
     }),
   );
+});
+
+test("a record on its way to a screen stays the same record, and its controls are written out", () => {
+  const record = { a: "\u009b31m\u202e\u200b\u007f\u2028é東😀", b: String.fromCodePoint(0xe0041) };
+  const shown = tameLine(JSON.stringify(record));
+  assert.equal(shown, '{"a":"\\u009b31m\\u202e\\u200b\\u007f\\u2028é東😀","b":"\\udb40\\udc41"}');
+  assert.deepEqual(JSON.parse(shown), record);
+  assert.equal(tameLine(`${ESCAPE}[1mbold${ESCAPE}[0m`), `${ESCAPE}[1mbold${ESCAPE}[0m`);
 });

@@ -58,6 +58,17 @@ export function printable(text: string): string {
   return safe;
 }
 
+/**
+ * The same for a line that may be a record (JSON leaves all of it as it is beyond the first controls): as JSON writes it out, so that
+ * it stays the same record. What begins with an escape character of ours, such as colour, goes through.
+ */
+export function tameLine(line: string): string {
+  return line.replaceAll(ACTS, (point) => {
+    const units = Array.from({ length: point.length }, (_, index) => point.charCodeAt(index));
+    return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
+  });
+}
+
 /** "1 card", "2 cards": a number and what is counted. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
@@ -70,6 +81,8 @@ const MARK = /^\p{M}$/u;
 const READABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S}]$/u;
 // Visible by category and yet blank or ignorable: fillers, variation selectors, the empty braille cell.
 const HIDDEN = /^[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800]$/u;
+// Beyond the controls of ASCII: those that terminals obey as well, and what reorders, hides or breaks a line.
+const ACTS = /[\u007f-\u009f\u2028\u2029\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/gu;
 
 function escapePoint(point: string): string {
   return `\\u{${(point.codePointAt(0) ?? 0).toString(16)}}`;

@@ -1,6 +1,7 @@
 import { constants, fstatSync, openSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { isatty, ReadStream } from "node:tty";
+import { tameLine } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
 import type { CliIo } from "./io.ts";
@@ -14,7 +15,8 @@ export function openTerminal(): CliIo {
   // Whoever reads may stop reading (`gw … | head`): the work goes on and its exit status still counts.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", ignoreClosedPipe);
   return {
-    out: (line) => void process.stdout.write(`${line}\n`),
+    // Records (`--json`) hold what others wrote, and a person may be looking at them.
+    out: (line) => void process.stdout.write(`${isTty ? tameLine(line) : line}\n`),
     err: sayError,
     isTty,
     ...(process.stderr.isTTY === true ? { status: (text) => void process.stderr.write(`\r${text}\x1b[K`) } : {}),
