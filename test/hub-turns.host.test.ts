@@ -339,3 +339,21 @@ real("whatever an administrator does to the row, no spent refresh token is sent"
   await agreeAnew();
   assert.equal(server.revoked, 1);
 });
+
+real("no number that a login of the hub gives to the row keeps a new secret from being begun with", async () => {
+  await cluster.sql("create role other login in role gw_gateway");
+  await cluster.sql("insert into gw_hub.gateways values ('other', 'other', '', '')", [], "other");
+  for (const most of ["9007199254740991", "9223372036854775807", "-9223372036854775808"]) {
+    await Promise.all([gets(web1), gets(web2)]);
+    // Rows of turns are nobody's own.
+    await cluster.sql(
+      "update gw_hub.turns set generation = $1, gateway = 'other', statement = '{}', signature = '', sealed = ''",
+      [most],
+      "other",
+    );
+    for (const home of [web1, web2]) assert.equal(await codeOn(home), "hub_turn_tampered", most);
+    await agreeAnew();
+    for (const home of [web1, web2, web1]) await gets(home);
+  }
+  assert.equal(server.revoked, 1);
+});

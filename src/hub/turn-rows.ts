@@ -51,6 +51,8 @@ export function readTurn(
       : readHubStatement<TurnStatement>({ text, signature }, format, key);
   if (signed?.format !== format || signed.hub_id !== hubId || signed.vault_id !== vaultId) return undefined;
   if (signed.place !== place || String(signed.generation) !== row.generation) return undefined;
+  // What nobody could count on from is no gateway's word, whoever signed it.
+  if (!isGeneration(signed.generation)) return undefined;
   if (digestBytes(sealed) !== signed.sealed_digest) return undefined;
   const { generation, gateway, state, cut, added_at: addedAt, version } = signed;
   return { generation, gateway, state, cut, of: { addedAt, version }, digest, sealed };
@@ -68,6 +70,11 @@ export function signTurn(
   };
   const { text, signature } = signHubWith(statement, key);
   return { text, signature, turn: { generation, gateway, state, cut, of, digest: digestText(text), sealed } };
+}
+
+/** One that a gateway comes to by counting, and that another one follows. */
+export function isGeneration(number: number): boolean {
+  return Number.isSafeInteger(number) && number > 0 && number < Number.MAX_SAFE_INTEGER;
 }
 
 /** What a refresh token is sealed for: this credential and this word alone. */

@@ -7,6 +7,7 @@ import type { HubConnection } from "./connect.ts";
 import { HUB_CHANNEL, HUB_SCHEMA, shortBytes, shortText } from "./schema.ts";
 import {
   compareSecrets,
+  isGeneration,
   readTurn,
   type SecretName,
   signTurn,
@@ -78,7 +79,8 @@ export interface TurnKeeper {
 
 interface Last {
   readonly turn: Turn | null;
-  readonly generation: number;
+  /** Its number as the row has it, whoever wrote that: no login of the hub is kept from a number that nobody counts to. */
+  readonly generation: string;
 }
 
 const LOOK = `select generation, ${shortText("statement")}, ${shortBytes("signature")}, substring(sealed from 1 for ${defaults.hubTurnBytes}) as sealed
@@ -88,10 +90,10 @@ const LOOK = `select generation, ${shortText("statement")}, ${shortBytes("signat
 const MOVE = `with moved as (
   insert into ${HUB_SCHEMA}.turns as t (vault, place, generation, gateway, statement, signature, sealed)
   select $1, $2, $3::bigint, $4, $5, $6, $7
-   where $3::bigint = 1 or exists (select from ${HUB_SCHEMA}.turns where vault = $1 and place = $2)
+   where $8::bigint = 0 or exists (select from ${HUB_SCHEMA}.turns where vault = $1 and place = $2)
   on conflict (vault, place) do update
      set generation = $3::bigint, gateway = $4, at = clock_timestamp(), statement = $5, signature = $6, sealed = $7
-   where t.generation = $3::bigint - 1
+   where t.generation = $8::bigint
   returning 1
 ), told as (select pg_notify('${HUB_CHANNEL}', 'turn') from moved)
 select exists (select from moved) as moved, (select count(*) from told) as told`;
@@ -117,34 +119,34 @@ export function startTurns(parts: TurnParts): TurnKeeper {
     const anew = seen === null || compareSecrets(seen.of, of) < 0;
     if (row === undefined) {
       if (!anew) throw putBack(label);
-      return { turn: null, generation: 0 };
+      return { turn: null, generation: "0" };
     }
     const turn = readTurn(row, place, (name) => parts.speakerOf(label, name), seen?.digest ?? null);
     if (turn === undefined) {
-      if (begins && anew && seen !== null) return { turn: null, generation: Number(row.generation) };
+      if (begins && anew && seen !== null) return { turn: null, generation: row.generation };
       throw tampered(label);
     }
     const { generation, digest } = turn;
     const since = seen === null ? 1 : compareSecrets(turn.of, seen.of) || generation - seen.generation;
     if (!anew && (since < 0 || (since === 0 && digest !== seen.digest))) throw putBack(label);
     if (since > 0) await parts.remember(label, { generation, digest, of: turn.of });
-    return { turn, generation };
+    return { turn, generation: row.generation };
   }
 
   /** Null where somebody else spoke first. */
   async function say(
     label: string,
-    after: number,
+    after: string,
     word: Pick<Turn, "state" | "cut" | "of">,
     refreshToken: string | null,
   ): Promise<Turn | null> {
     const place = placeOf(label);
-    const generation = after + 1;
+    const generation = nextAfter(after);
     const plain = Buffer.from(JSON.stringify({ refresh_token: refreshToken }), "utf8");
     const sealed = parts.seal(label, turnAbout(place, generation), plain);
     plain.fill(0);
     const { text, signature, turn } = signTurn(place, { ...word, generation, gateway, sealed }, parts.identity);
-    const values = [vaultId, place.place, generation, gateway, text, signature, sealed];
+    const values = [vaultId, place.place, generation, gateway, text, signature, sealed, after];
     const [row] = await ask<{ moved: boolean }>(MOVE, values);
     if (row?.moved !== true) return null;
     const { digest, of } = turn;
@@ -153,7 +155,7 @@ export function startTurns(parts: TurnParts): TurnKeeper {
   }
 
   /** Ours from before it is said: whoever sees our word meanwhile shall not take it for one that an earlier life left. */
-  async function begin(label: string, after: number, word: Pick<Turn, "cut" | "of">, refreshToken: string | null) {
+  async function begin(label: string, after: string, word: Pick<Turn, "cut" | "of">, refreshToken: string | null) {
     taken.add(label);
     let mine: Turn | null = null;
     try {
@@ -190,7 +192,7 @@ export function startTurns(parts: TurnParts): TurnKeeper {
       const cut = refreshToken === null && (maybeUsed || turn.cut);
       const word = { state: "free", cut, of: turn.of } as const;
       const next = await say(label, generation, word, refreshToken ?? tokenIn(label, turn));
-      if (next !== null) return { turn: next, generation: next.generation };
+      if (next !== null) return { turn: next, generation: String(next.generation) };
     }
   }
 
@@ -200,12 +202,12 @@ export function startTurns(parts: TurnParts): TurnKeeper {
     try {
       let moved: Turn | null;
       try {
-        moved = await say(label, generation, word, refreshToken);
+        moved = await say(label, String(generation), word, refreshToken);
       } catch {
         // Whether it was written is not known: what is there tells.
         const { turn: now } = await look(label, of, false);
         const done = now?.generation === generation + 1 && now.gateway === gateway && now.state === state;
-        moved = done ? now : await say(label, generation, word, refreshToken);
+        moved = done ? now : await say(label, String(generation), word, refreshToken);
       }
       if (moved !== null) return;
       const { turn: now } = await look(label, of, false);
@@ -244,6 +246,12 @@ export function startTurns(parts: TurnParts): TurnKeeper {
     },
     close,
   };
+}
+
+/** With a new secret it begins anew where the last number is none that a gateway came to; whoever saw an earlier secret goes by the secret first. */
+function nextAfter(generation: string): number {
+  const last = Number(generation);
+  return isGeneration(last) || last === 0 ? last + 1 : 1;
 }
 
 function readToken(plain: Buffer): string | null | undefined {
