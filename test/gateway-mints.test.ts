@@ -80,6 +80,30 @@ test("a success that lacks the named member is withheld: the secret may stand el
   assert.ok(!JSON.stringify([result, bench.events()]).includes(SECRET));
 });
 
+test("a new secret that stands in the answer a second time, in a field too, is taken out there as well", async () => {
+  provider.answer((_request, response) => {
+    const links = {
+      use: `https://acme.example/hook?key=${SECRET}`,
+      basic: Buffer.from(`ci:${SECRET}`).toString("base64"),
+    };
+    const location = `/v1/tokens/7?secret=${SECRET}`;
+    response
+      .writeHead(201, { "content-type": "application/json", location })
+      .end(JSON.stringify({ id: 7, token: { secret: SECRET }, links }));
+  });
+  const result = await create();
+  assert.deepEqual([result.outcome, result.response?.body_kind], ["success", "json"]);
+  const { id, links } = (result.response ?? assert.fail()).body as {
+    readonly id: number;
+    readonly links: Record<string, string>;
+  };
+  assert.deepEqual([id, links["use"]], [7, "https://acme.example/hook?key=[credential]"]);
+  assert.equal(result.response?.headers["location"], "/v1/tokens/7?secret=[credential]");
+  const all = JSON.stringify([result, bench.events()]);
+  assert.ok(!all.includes(SECRET) && !all.includes(Buffer.from(`ci:${SECRET}`).toString("base64")));
+  assert.equal(bench.rows("notes", "minted").length, 1);
+});
+
 test("a refusal without the member is handed on as it is", async () => {
   provider.answer((_request, response) => {
     response.writeHead(422, { "content-type": "application/json" }).end(JSON.stringify({ error: "quota" }));

@@ -103,7 +103,14 @@ test("the provider's own plan identifier and token reach no agent, wherever in t
   provider.answer((_request, response) => {
     response.setHeader("location", "/plans/pln-remote-1");
     const more = { plan_token: "tok/en 1", links: [{ execute: "/plans/pln-remote-1?token=tok%2Fen%201" }] };
-    return answerJson(response, 200, { ...previewBody(), ...more });
+    const effect = { resource: "projects/p1", cause: "step 1 of pln-remote-1", proposed: { plan: "pln-remote-1" } };
+    const effects = [
+      { relation: "direct", total: 9, sample: [effect], next_cursor: "/plans/pln-remote-1/effects?after=1" },
+    ];
+    const found = { severity: "warning", code: "slow", message: "see /plans/pln-remote-1" };
+    const assumption = { dependency: "billing of pln-remote-1", assumed: "tok/en 1" };
+    const said = { effects, validation: [found], assumptions: [assumption] };
+    return answerJson(response, 200, { ...previewBody(), ...more, ...said });
   });
   const call = bench.gateway.startPlan(caller, run.id, { action: "acme.membership.apply", input: INPUT });
   const result = await call.done;

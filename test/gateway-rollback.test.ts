@@ -154,6 +154,15 @@ test("a capability of the provider never reaches the agent or the log, and is dr
   assert.ok(!logged().includes(CAPABILITY));
 });
 
+test("nor where the very answer that brings it says it a second time", async () => {
+  echoes = `/v1/rollbacks?capability=${CAPABILITY}-5`;
+  const result = await promote("sha256:r1");
+  assert.ok(!JSON.stringify(result).includes(CAPABILITY), JSON.stringify(result.response));
+  const { deployment_id, hint } = (result.response ?? assert.fail()).body as JsonObject;
+  assert.deepEqual([deployment_id, hint], ["dep-5", "/v1/rollbacks?capability=[credential]"]);
+  assert.equal((await rollBack("dep-5").done).outcome, "success");
+});
+
 test("nor where the provider does not call its answer JSON, nor a tool in a box, which gets the rest of it", async () => {
   type = "text/plain";
   const { response, outcome } = await promote("sha256:r1");

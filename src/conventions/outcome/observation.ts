@@ -42,7 +42,14 @@ export interface Answered {
   readonly remoteRequestId: string | null;
   readonly elapsedMs: number;
   /** Set when the body was withheld: it carried the credential, holds a new secret that cannot be told from the rest, or could not be read. */
-  readonly withheld: "credential_echoed" | "mint_unreadable" | "mint_missing" | "unreadable" | "token_taken" | null;
+  readonly withheld:
+    | "credential_echoed"
+    | "mint_unreadable"
+    | "mint_missing"
+    | "mint_repeated"
+    | "unreadable"
+    | "token_taken"
+    | null;
   readonly recordingDigest?: RecordingDigest;
   /** Where the body was passed on as it came: `body` is empty then. */
   readonly streamed?: Streamed;

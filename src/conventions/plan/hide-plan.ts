@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
 import { type ResponseRecord, readAnyJson } from "../outcome/result.ts";
+import type { PlanRecord } from "./record.ts";
 
 const MEMBERS = ["plan_id", "plan_token"];
 
@@ -9,8 +10,24 @@ const MEMBERS = ["plan_id", "plan_token"];
  */
 export function hideProvidersPlan(response: ResponseRecord, ours: string): ResponseRecord {
   const body = readAnyJson(response);
+  const everywhere = hiderOf(body, ours);
+  if (body === undefined || everywhere === null) return response;
+  const headers = everywhere(response.headers) as JsonObject;
+  return { ...response, headers, body: everywhere(body), body_kind: "json" };
+}
+
+/** The same of what was read out of that answer, but for revisions: those are named again to execute it. */
+export function hideInRecord(plan: PlanRecord, response: ResponseRecord, ours: string): PlanRecord {
+  const { validation, effects, assumptions } = plan;
+  const everywhere = hiderOf(readAnyJson(response), ours);
+  if (everywhere === null) return plan;
+  return { ...plan, ...(everywhere({ validation, effects, assumptions } as unknown as JsonObject) as object) };
+}
+
+/** Null where the answer names no plan. */
+function hiderOf(body: JsonValue | undefined, ours: string): ((value: JsonValue) => JsonValue) | null {
   const names = body !== undefined && isJsonObject(body) ? MEMBERS.flatMap((member) => namesIn(body[member])) : [];
-  if (body === undefined || names.length === 0) return response;
+  if (names.length === 0) return null;
   const hide = (text: string): string => names.reduce((rest, name) => rest.replaceAll(name, ours), text);
   const everywhere = (value: JsonValue): JsonValue => {
     if (typeof value === "string") return hide(value);
@@ -18,8 +35,7 @@ export function hideProvidersPlan(response: ResponseRecord, ours: string): Respo
     if (!isJsonObject(value)) return value;
     return Object.fromEntries(Object.entries(value).map(([name, member]) => [hide(name), everywhere(member)]));
   };
-  const headers = everywhere(response.headers) as JsonObject;
-  return { ...response, headers, body: everywhere(body), body_kind: "json" };
+  return everywhere;
 }
 
 /** As it stands, and as it would stand in a URL. */

@@ -15,7 +15,7 @@ const ROUTE = /^(?:[A-Z]{3,7} )?\//;
  * The texts in a provider's capability that must not come back in any answer. Times, routes and what the provenance says
  * anyway tell nobody anything, and an answer may well hold them.
  */
-export function secretTexts(capability: JsonValue, provenance: ProvenanceRecord): readonly string[] {
+export function secretTexts(capability: JsonValue, provenance: Partial<ProvenanceRecord>): readonly string[] {
   const known = new Set<JsonValue>(Object.values(provenance));
   const texts = leavesOf(capability).filter((text) => isTelling(text) && !known.has(text));
   return [...new Set(texts)].slice(0, MOST);

@@ -40,7 +40,7 @@ export function readPromotion(body: JsonValue): Promotion | null {
       actor_id: text("actor_id"),
     },
     reversibility: classes.find((name) => name === body["reversibility"]) ?? "needing_repair",
-    capability: body["capability"] ?? null,
+    capability: capabilityIn(body),
   };
 }
 
@@ -70,6 +70,10 @@ export function readStaleRollback(status: number, body: JsonValue): StaleRollbac
     observed_target_generation: typeof observed === "number" ? observed : null,
     observed_release_id: typeof release === "string" ? release : null,
   };
+}
+
+export function capabilityIn(body: JsonValue): JsonValue {
+  return isJsonObject(body) ? (body["capability"] ?? null) : null;
 }
 
 /** The answer without what only the gateway keeps. */

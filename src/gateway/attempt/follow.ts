@@ -193,8 +193,8 @@ export function bytesOf(response: ResponseRecord): Buffer | null {
 }
 
 /** The same answer with another body, also for who hands on its bytes. */
-export function withBody(response: ResponseRecord, body: JsonValue): ResponseRecord {
-  const next = { ...response, body, body_kind: "json" as const };
+export function withBody(response: ResponseRecord, body: JsonValue, headers = response.headers): ResponseRecord {
+  const next = { ...response, headers, body, body_kind: "json" as const };
   if (bytes.has(response)) bytes.set(next, Buffer.from(JSON.stringify(body), "utf8"));
   return next;
 }

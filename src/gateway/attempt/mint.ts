@@ -1,4 +1,5 @@
 import type { NewEvent } from "../../audit/event.ts";
+import { hideSecrets } from "../../conventions/outcome/hide-secrets.ts";
 import { takeMinted } from "../../conventions/outcome/minted.ts";
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
 import { isoTime } from "../../kernel/clock.ts";
@@ -44,10 +45,15 @@ export function withholdMinted(
   const { status } = observation;
   if (minted.length < action.mints.length && status >= 200 && status < 300)
     return { observation: { ...observation, body: EMPTY, withheld: "mint_missing" }, events, rows };
-  return { observation: { ...observation, body: Buffer.from(JSON.stringify(body), "utf8") }, events, rows };
+  const { withheld, ...content } = hideSecrets(
+    { headers: observation.headers, body: Buffer.from(JSON.stringify(body), "utf8") },
+    minted.map(({ secret }) => secret),
+  );
+  return { observation: { ...observation, ...content, ...(withheld ? REPEATED : {}) }, events, rows };
 }
 
 /** Another gateway has it too, since it took this one's work over. */
 export const isAlsoElsewhere = ({ body }: Pick<StateRow, "body">): boolean => typeof body["taken_by"] === "string";
 
 const EMPTY = Buffer.alloc(0);
+const REPEATED = { withheld: "mint_repeated" } as const;

@@ -4,7 +4,7 @@ import { pollDelayMs, standardSchedule } from "../../conventions/operation/poll.
 import type { Answered } from "../../conventions/outcome/observation.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
 import { retryAfterMs } from "../../conventions/outcome/retry.ts";
-import { hideProvidersPlan } from "../../conventions/plan/hide-plan.ts";
+import { hideInRecord, hideProvidersPlan } from "../../conventions/plan/hide-plan.ts";
 import { readPreview } from "../../conventions/plan/read-preview.ts";
 import { decideRedirect } from "../../conventions/url/redirect.ts";
 import { digestJson } from "../../kernel/canonical-json.ts";
@@ -49,22 +49,25 @@ export function findPair(
  * previews: nothing of it looks like a change to whoever reads the log.
  */
 export async function previewThrough(core: PlanNeeds, sending: Sending, executes: Definition): Promise<CallResult> {
-  let plan: Plan | null = null;
+  let stored: Plan | null = null;
   let refused: Denied | null = null;
   const after = (attempted: Attempted): Beside => {
     const read = readAnswer(core, sending, executes, attempted);
-    plan = read instanceof Denied ? null : read;
+    stored = read instanceof Denied ? null : read;
     refused = read instanceof Denied ? read : null;
-    return { events: [finished(core, sending, attempted, plan)], rows: plan === null ? [] : [planRow(plan)] };
+    return { events: [finished(core, sending, attempted, stored)], rows: stored === null ? [] : [planRow(stored)] };
   };
   const result = await followPlanning(core, { ...sending, errand: "preview", after });
   // Assigned in `after`, which the compiler does not follow.
-  const [made, denied] = [plan as Plan | null, refused as Denied | null];
+  const [made, denied] = [stored as Plan | null, refused as Denied | null];
   if (denied !== null) throw denied;
   if (made === null) return result;
   core.plans.put(made);
-  const response = result.response === null ? null : hideProvidersPlan(result.response, made.id);
-  return { ...result, response, plan: planRecord(made) };
+  const plan = planRecord(made);
+  const { response } = result;
+  if (response === null) return { ...result, plan };
+  const shown = { response: hideProvidersPlan(response, made.id), plan: hideInRecord(plan, response, made.id) };
+  return { ...result, ...shown };
 }
 
 /**

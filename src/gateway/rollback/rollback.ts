@@ -1,10 +1,17 @@
 import type { RollbackFill } from "../../conventions/action/rollback.ts";
-import { type CallResult, readAnyJson } from "../../conventions/outcome/result.ts";
-import { readStaleRollback, withoutCapability } from "../../conventions/rollback/read-provenance.ts";
+import { hideSecrets } from "../../conventions/outcome/hide-secrets.ts";
+import { type CallResult, type ResponseRecord, readAnyJson } from "../../conventions/outcome/result.ts";
+import { secretTexts } from "../../conventions/rollback/capability.ts";
+import {
+  capabilityIn,
+  readPromotion,
+  readStaleRollback,
+  withoutCapability,
+} from "../../conventions/rollback/read-provenance.ts";
 import { digestJson } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { ApprovalId } from "../../kernel/ids.ts";
-import type { JsonObject } from "../../kernel/json.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { type Followed, follow, withBody } from "../attempt/follow.ts";
 import { readJson } from "../attempt/read-json.ts";
 import type { Attempted, Beside, Sending } from "../attempt/sending.ts";
@@ -164,10 +171,19 @@ export async function promoteThrough(
   const followed = await through({ ...sending, errand: "promote", after });
   const result = await concludeEffect(core, sending, followed, intent);
   const { response } = result;
-  const body = response === null ? undefined : readAnyJson(response);
-  if (response === null || body === undefined) return result;
-  const shown = withoutCapability(body);
-  return shown === body ? result : { ...result, response: withBody(response, shown) };
+  return response === null ? result : { ...result, response: hideCapability(response) };
+}
+
+/** Neither the member nor what it says, should that stand in the answer a second time. */
+function hideCapability(response: ResponseRecord): ResponseRecord {
+  const body = readAnyJson(response);
+  const shown = body === undefined ? body : withoutCapability(body);
+  if (body === undefined || shown === undefined || shown === body) return response;
+  const { capability, provenance } = readPromotion(body) ?? { capability: capabilityIn(body), provenance: {} };
+  const content = { headers: response.headers as Record<string, string>, body: Buffer.from(JSON.stringify(shown)) };
+  const { headers, body: rest, withheld } = hideSecrets(content, secretTexts(capability, provenance));
+  if (withheld) return { ...response, headers, body: null, body_kind: "withheld" };
+  return withBody(response, JSON.parse(rest.toString("utf8")) as JsonValue, headers);
 }
 
 const NOTHING: Beside = { events: [], rows: [] };
