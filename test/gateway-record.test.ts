@@ -37,6 +37,7 @@ provider:
   network: private
   version: { header: X-API-Version, value: "2026-04-01" }
   idempotency: { header: Idempotency-Key, window_s: 86400 }
+  redirects: { origins: [], others: ask }
 actions:
   member.add:
     effect: write
@@ -57,6 +58,12 @@ actions:
       code: { in: header, as: X-Door-Code, type: string, sensitive: true }
       hint: { in: query, type: string, sensitive: true }
       why: { in: body, type: string }
+  door.look:
+    effect: read
+    request: { method: GET, path: "/v1/doors/{pin}" }
+    input:
+      pin: { in: path, type: string, sensitive: true }
+      hint: { in: query, type: string, sensitive: true }
   thing.get:
     effect: read
     request: { method: GET, path: "/v1/things/{id}" }
@@ -191,6 +198,37 @@ test("of a sensitive input the log and the card keep size and digest, wherever i
   assert.match(kept, /"why":"fire"/);
   assert.match(kept, new RegExp(`sensitive-11-bytes-${digestText(PIN).replace(":", "-")}`));
   assert.equal(run.state, "open");
+});
+
+test("nor does the card of a retry or of a redirect show a sensitive input", async () => {
+  let sends = 0;
+  provider.answer((_request, response) => {
+    const [status, location] =
+      [503, 307, 200].map((code) => [code, `/v1/moved?from=${encodeURIComponent(PIN)}&to=hall`] as const)[sends++] ??
+      [];
+    response
+      .writeHead(status ?? 200, { "content-type": "application/json", ...(status === 307 ? { location } : {}) })
+      .end("{}");
+  });
+  bench.credentials.set("acme-token", { eachUse: true, disabled: false, origin: provider.origin });
+  const run = await openApproved();
+  const call = bench.gateway.startCall(caller, run.id, { action: "acme.door.look", input: { pin: PIN, hint: PIN } });
+  const targets: string[] = [];
+  let done = false;
+  void call.done.finally(() => (done = true));
+  for (let turn = 0; !done && turn < 2_000; turn++) {
+    bench.time.advance(500);
+    await new Promise((resolve) => setImmediate(resolve));
+    const [asked] = bench.gateway.desk.list();
+    if (asked === undefined) continue;
+    targets.push(asked.card?.call?.target ?? "");
+    await bench.approve();
+  }
+  assert.equal((await call.done).outcome, "success");
+  assert.equal(provider.received.at(-1)?.url, `/v1/moved?from=${PIN}&to=hall`);
+  assert.equal(targets.length, 3);
+  assert.match(targets[2] ?? "", /\/v1\/moved\?from=sensitive-11-bytes-sha256-[0-9a-f]{64}&to=hall$/);
+  assert.ok(!JSON.stringify([targets, bench.events()]).includes(PIN), "a sensitive value is on a card or in the log");
 });
 
 test("a card that is not the one that was signed is said to be another, and so is a signature that does not verify", async () => {

@@ -12,7 +12,15 @@ let wire: Wire;
 
 beforeEach(async () => {
   provider = await startProvider();
-  bench = await startBench(consequentialPack(provider.origin));
+  bench = await startBench(`${consequentialPack(provider.origin)}
+  secret.set:
+    effect: write
+    retry: non_idempotent_write
+    request: { method: POST, path: "/secrets/{name}", body: application/json }
+    input:
+      name: { in: path, type: string }
+      value: { in: body, type: string, sensitive: true }
+`);
   bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
   wire = await openWire(bench);
 });
@@ -82,4 +90,18 @@ test("the trace that a client names in _meta is kept as its claim, and anything 
   await calling;
   const intent = bench.events().findLast(({ event_type }) => event_type === "intent_accepted");
   assert.equal((intent as EventOf<"intent_accepted">).traceparent_claimed, trace, "on the intent of what was sent");
+});
+
+test("a call that is asked for once more is told like any other: of a sensitive argument its size and digest", async () => {
+  const secret = "correct horse battery";
+  const again = { action: "acme.secret.set", input: { name: "ci", value: secret }, repeat_of: OP };
+  const calling = wire.call("gw_repeat_call", again);
+  await waiting(bench);
+  await bench.approve();
+  const { structuredContent } = await calling;
+  const { fields_digest } = refused(structuredContent["correlation_id"]);
+  const kept = bench.eventsOf("content_kept").find(({ digest }) => digest === fields_digest)?.text ?? assert.fail();
+  assert.match(kept, /"name":"ci"/);
+  assert.match(kept, new RegExp(OP));
+  assert.ok(!JSON.stringify(bench.events()).includes(secret), "a sensitive value is in the log");
 });

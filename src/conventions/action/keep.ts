@@ -34,6 +34,18 @@ export function maskOpaque(action: ActionDefinition, args: JsonObject): JsonObje
   return Object.keys(masked).length === 0 ? args : { ...args, ...masked };
 }
 
+/** A text, such as an address that a provider answered with, with the same stand-ins wherever such a value stands in it. */
+export function hideOpaque(action: ActionDefinition, args: JsonObject, text: string): string {
+  return action.inputs.reduce((rest, field) => {
+    const value = field.opaque ? argumentOf(field, args) : undefined;
+    if (value === undefined) return rest;
+    const said = typeof value === "string" ? value : canonicalJson(value);
+    const spellings = [said, encodeURIComponent(said), new URLSearchParams([["", said]]).toString().slice(1)];
+    const standIn = inWords(showOpaque(field, value));
+    return said === "" ? rest : spellings.reduce((left, spelling) => left.replaceAll(spelling, standIn), rest);
+  }, text);
+}
+
 /** Where an argument's name and the name on the wire differ, and what goes out as a header field. */
 export function nameOnWire(action: ActionDefinition, args: JsonObject): JsonObject {
   const names: Record<string, JsonValue> = {};

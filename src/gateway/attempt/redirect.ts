@@ -1,4 +1,5 @@
 import { matchPath } from "../../../packages/request/src/target.ts";
+import { hideOpaque } from "../../conventions/action/keep.ts";
 import type { HttpAction } from "../../conventions/action/pack.ts";
 import { describeSend } from "../../conventions/action/send.ts";
 import type { Answered } from "../../conventions/outcome/observation.ts";
@@ -126,12 +127,14 @@ async function ask(
   because: string,
   mode: "redirect" | "each_use" = "redirect",
 ): Promise<Authorization | null> {
+  // What a card does not show of the arguments, it does not show in an address either.
+  const shown = (url: string): string => hideOpaque(outbound.definition.action, outbound.input, url);
   const call = {
     callId,
     outbound: { ...outbound, method: target.method },
-    target: target.url,
+    target: shown(target.url),
     because: [because],
-    notes: mode === "redirect" ? notesOf(target, describeSend(request).url) : [],
+    notes: mode === "redirect" ? notesOf(target, shown(describeSend(request).url)) : [],
     ...(ticket === undefined ? {} : { ticket: ticket.evidence }),
   };
   const asked = core.desk.ask(writeQuestion(core, { mode, run, caller: session.caller, scope: null, call }));

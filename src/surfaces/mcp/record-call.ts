@@ -16,6 +16,9 @@ export type Told =
 /** Tools that only look at what the gateway knows already. */
 const LOOKS: ReadonlySet<string> = new Set(["gw_budget", "gw_wait"]);
 
+/** Carries the arguments of an action, of which some may be somebody's secret. */
+const REPEAT = "gw_repeat_call";
+
 /** The record of one tool call: what was asked for is read now, and told with how it ended. */
 export function recordToolCall(
   { gateway, caller }: { readonly gateway: Gateway; readonly caller: LiveCaller },
@@ -51,6 +54,10 @@ export function recordToolCall(
 
 /** Of a tool of ours all of it, of an action what may be kept, of anything else nothing. */
 function fieldsOf(gateway: Gateway, tool: string, input: JsonObject): JsonObject {
+  if (tool === REPEAT) {
+    const { action = null, input: again = null, ...rest } = input;
+    return { ...safeFields({ "/body/action": action, "/body/input": again }, gateway.definition), "/arguments": rest };
+  }
   if (tool.startsWith("gw_")) return { "/arguments": input };
   const action = actionNameOf(tool);
   return action === null ? {} : safeFields({ "/body/action": action, "/body/input": input }, gateway.definition);
