@@ -34,6 +34,7 @@ const keys = {
   operator: rawKey(createPublicKey(approver)),
 };
 const clock = handClock(1_750_000_000_000);
+const limits = { spaceBytes: 1_024 };
 
 export interface VectorCase {
   readonly folder: string;
@@ -69,6 +70,10 @@ export async function makeLogVectors(root: string): Promise<readonly VectorCase[
     cases.push(await judge(root, name, false, name.startsWith("rolled-back")));
   }
   cases.push(await judge(root, "unattested", true, false));
+  cpSync(whole, join(root, "vouched"), { recursive: true });
+  await writeVouched(join(root, "vouched"));
+  cases.push(await judge(root, "vouched", false, true));
+  rmSync(join(root, "vouched", "writer.lock"), { force: true });
   rmSync(join(whole, "writer.lock"), { force: true });
   writeFileSync(
     join(root, "expected.json"),
@@ -95,7 +100,6 @@ export async function makeLogVectors(root: string): Promise<readonly VectorCase[
 
 async function writeWhole(folder: string): Promise<void> {
   const recipients = [keys.recipient, createPublicKey(auditor)];
-  const limits = { spaceBytes: 1_024 };
   let log = await openTestLog(folder, { keys, seed: "vector 1", clock, recipients, limits });
   await sign(log);
   await log.append([intentEvent(1)]);
@@ -122,9 +126,19 @@ async function writeWhole(folder: string): Promise<void> {
   rewrapSeeds(folder, reading, createPublicKey(late), seededRandom("vector rewrap"));
 }
 
-async function sign(log: AuditLog): Promise<void> {
+/** A start that ended before anybody signed in, and one in which an operator vouches for it. */
+async function writeVouched(folder: string): Promise<void> {
+  let log = await openTestLog(folder, { keys, seed: "vector 4", clock, limits });
+  await log.append([intentEvent(8)]);
+  await log.close();
+  log = await openTestLog(folder, { keys, seed: "vector 5", clock, limits });
+  await sign(log, true);
+  await log.close();
+}
+
+async function sign(log: AuditLog, earlier = false): Promise<void> {
   const offer = await log.offerAttestation();
-  await log.attest(signAttestation(offer, "ada", approver, Math.floor(clock.wallMs() / 1000)));
+  await log.attest(signAttestation(offer, "ada", approver, Math.floor(clock.wallMs() / 1000), earlier));
 }
 
 const changes: Readonly<Record<string, (folder: string) => void>> = {

@@ -464,6 +464,30 @@ test("a segment that nobody attested is not intact unless that is allowed", asyn
   assert.ok(allowed.notices.some(({ code }) => code === "unattested"));
 });
 
+test("a part that nobody attested counts once a pinned operator vouches for it, and only for what stands before", async () => {
+  const folder = copyFolder(large);
+  const mallory = makeKeys();
+  const start = async (by: typeof keys | null, earlier: boolean): Promise<void> => {
+    const log = await openTestLog(folder, { keys: by ?? keys });
+    await log.append([intentEvent("alone")]);
+    if (by !== null) await attest(log, by, "ada", earlier);
+    await log.close();
+  };
+  await start(null, false);
+  await start(keys, false);
+  await assertFound(folder, "unattested");
+  await start(mallory, true);
+  const forged = await assertFound(folder, "unattested");
+  assert.equal(forged.breaches.length, 2, "a stranger vouches for nobody, not even for their own part");
+  await start(keys, true);
+  const vouched = await verify(folder);
+  assert.equal(vouched.exit, 0);
+  const later = vouched.notices.filter(({ code }) => code === "vouched_later");
+  assert.deepEqual([later.length, ...later.map(({ detail }) => detail)], [2, "ada", "ada"]);
+  await start(null, false);
+  assert.equal((await verify(folder)).breaches.length, 1, "what comes behind the signature is not under it");
+});
+
 test("a cut at a seal or between frames of the last segment is shown as an unclean end", async () => {
   const { pieces } = dissect(pathOf(large, 4));
   for (let keep = 5; keep < pieces.length; keep++) {

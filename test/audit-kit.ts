@@ -133,8 +133,8 @@ export function openTestLog(folder: string, options: TestLogOptions): Promise<Au
   });
 }
 
-export async function attest(log: AuditLog, keys: Keys, operator = "ada"): Promise<void> {
-  await log.attest(signAttestation(await log.offerAttestation(), operator, keys.approver, 1_750_000_001));
+export async function attest(log: AuditLog, keys: Keys, operator = "ada", earlier = false): Promise<void> {
+  await log.attest(signAttestation(await log.offerAttestation(), operator, keys.approver, 1_750_000_001, earlier));
 }
 
 let folders: string[] = [];

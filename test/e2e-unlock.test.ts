@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { asUser, type Gateway, Home, makeFolder, openPlane, type Plane, within } from "./support/home.ts";
+import type { VerifyReport } from "../src/audit/verify/report.ts";
+import { asUser, codeOf, type Gateway, Home, makeFolder, openPlane, type Plane, within } from "./support/home.ts";
 import { answerChallenge, operatorOf } from "./support/operator-key.ts";
 
 describe("operators who unlock at one moment", asUser, () => {
@@ -84,5 +85,47 @@ describe("operators who unlock at one moment", asUser, () => {
     assert.equal((await home.status())["locked"], false);
     assert.equal((await turns()).length, before + 1);
     assert.equal((await home.verify()).code, 0);
+  });
+});
+
+describe("what a gateway wrote that ended before anybody signed in", asUser, () => {
+  let home: Home;
+  let gateway: Gateway;
+
+  before(async () => {
+    home = await new Home(makeFolder()).init();
+    for (const _ of [1, 2]) await (await home.up(["--locked"])).end();
+    gateway = await home.up();
+  });
+
+  after(() => gateway?.end());
+
+  const verdict = async (): Promise<readonly [number | null, readonly string[], readonly string[]]> => {
+    const [ada] = JSON.parse((await home.run(["operator", "list", "--json"])).out) as { readonly key: string }[];
+    const { code, out } = await home.verify(["--operator", ada?.key ?? ""]);
+    const { breaches, notices } = JSON.parse(out) as VerifyReport;
+    return [code, breaches.map((one) => one.code), notices.map((one) => one.code).filter((one) => /vouch/.test(one))];
+  };
+
+  test("no later sign-in attests, and who is not asked has to name it", async () => {
+    await home.must(["unlock"]);
+    assert.deepEqual(await verdict(), [1, ["unattested", "unattested"], []]);
+    for (const extra of [[], ["--through", "1"]]) {
+      const refused = await home.operator(["audit", "vouch", ...extra]);
+      assert.deepEqual([refused.code, codeOf(refused)], [1, "value_not_allowed"], refused.err);
+    }
+    assert.deepEqual(await verdict(), [1, ["unattested", "unattested"], []]);
+  });
+
+  test("an operator looks at and vouches for, once", async () => {
+    const [, through = ""] = /--through (\d+)/.exec((await home.operator(["audit", "vouch"])).err) ?? [];
+    const { parts } = JSON.parse((await home.must(["audit", "vouch", "--through", through, "--json"])).out) as {
+      readonly parts: readonly { readonly last_frame: number; readonly events: Readonly<Record<string, number>> }[];
+    };
+    assert.deepEqual([parts.length, parts.at(-1)?.last_frame], [2, Number(through)]);
+    for (const { events } of parts) assert.equal(events["gateway_started"], 1, JSON.stringify(events));
+    assert.deepEqual(await verdict(), [0, [], ["vouched_later", "vouched_later"]]);
+    const again = await home.must(["audit", "vouch", "--json"]);
+    assert.deepEqual(JSON.parse(again.out), { parts: [] });
   });
 });

@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { Denied } from "../kernel/failure.ts";
 import { type AttestBody, decodeAttest, encodeAttest, MAX_NAME_BYTES, SIGNATURE_BYTES } from "./frame/bodies.ts";
-import { ATTEST_FLAG_UNCLEAN } from "./frame/layout.ts";
+import { ATTEST_FLAG_EARLIER, ATTEST_FLAG_UNCLEAN } from "./frame/layout.ts";
 import { isSignedBy, rawPublicOf, signBytes } from "./keys/raw.ts";
 import { attestMessage } from "./keys/seal-key.ts";
 
@@ -29,11 +29,13 @@ export function signAttestation(
   operator: string,
   approverKey: KeyObject,
   timeSeconds: number,
+  /** Whether they vouch for the parts before that nobody attested, having been shown them. */
+  earlier = false,
 ): Buffer {
   if (Buffer.byteLength(operator, "utf8") > MAX_NAME_BYTES) {
     throw new Denied("log_attestation_refused", `an operator's name has at most ${MAX_NAME_BYTES} bytes`);
   }
-  const flags = offer.unclean ? ATTEST_FLAG_UNCLEAN : 0;
+  const flags = (offer.unclean ? ATTEST_FLAG_UNCLEAN : 0) | (earlier ? ATTEST_FLAG_EARLIER : 0);
   const fields = encodeAttest({ ...offer, timeSeconds, operator, operatorKey: rawPublicOf("ed25519", approverKey) });
   const signature = signBytes(approverKey, attestMessage(offer.logId, flags, fields));
   return Buffer.concat([Buffer.from([flags]), fields, signature]);

@@ -13,7 +13,7 @@ import re
 import sys
 
 OPEN, DATA, SEAL, ATTEST = 1, 2, 3, 4
-FLAGS = {OPEN: {0}, DATA: {0, 2}, SEAL: {0, 1, 2, 3}, ATTEST: {0, 1}}
+FLAGS = {OPEN: {0}, DATA: {0, 2}, SEAL: {0, 1, 2, 3}, ATTEST: {0, 1, 2, 3}}
 MAX_BODY = 4194304
 ZEROS = bytes(32)
 
@@ -282,6 +282,9 @@ class Log:
         self.since += 1
         if body[128:160] == self.operator:
             self.eras[-1][1] = True
+            if flags & 2:  # and for the parts before that nobody attested
+                for era in self.eras:
+                    era[1] = True
 
 
 def check_checkpoint(log, text):

@@ -20,12 +20,14 @@ export const DATA_FLAG_REDO = 2;
 export const SEAL_FLAG_CLEAN = 1;
 export const SEAL_FLAG_ROTATE = 2;
 export const ATTEST_FLAG_UNCLEAN = 1;
+/** The operator looked at the parts before this era that nobody attested, and vouches for them too. */
+export const ATTEST_FLAG_EARLIER = 2;
 
 const ALLOWED_FLAGS: Readonly<Record<FrameType, number>> = {
   1: 0,
   2: DATA_FLAG_REDO,
   3: SEAL_FLAG_CLEAN | SEAL_FLAG_ROTATE,
-  4: ATTEST_FLAG_UNCLEAN,
+  4: ATTEST_FLAG_UNCLEAN | ATTEST_FLAG_EARLIER,
 };
 
 export interface FrameHeader {

@@ -53,6 +53,7 @@ export const notices = {
   writer_live: "a process holds the writer's lock: the end of the log may be in motion",
   clock_stepped_back: "a seal is dated before the one before it",
   unattested: "no operator attested this part of the log, and you allowed that",
+  vouched_later: "no operator signed in while this part was written; one looked at it later and vouched for it",
   hand_not_pinned: "a decision by passkey is of an operator whose key was not pinned",
   hand_counted_back: "a passkey's counter did not go on: there may be a second one, or the gateway had lost its state",
   attester_not_pinned: "an attestation is by a key that was not pinned, and does not count",

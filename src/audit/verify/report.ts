@@ -10,8 +10,16 @@ export interface SeenAttestation {
   readonly headFrame: number;
   readonly timeSeconds: number;
   readonly unclean: boolean;
+  /** Whether it vouches for the parts before its era that nobody attested. */
+  readonly earlier: boolean;
   /** Null when no operator was pinned. */
   readonly pinned: boolean | null;
+}
+
+/** Who looked at a part of the log that nobody attested, and vouched for it later; of those whose word counts. */
+export function vouchedBy(era: Era, attestations: readonly SeenAttestation[]): string | null {
+  const later = attestations.find(({ earlier, pinned, frame }) => earlier && pinned !== false && frame > era.lastFrame);
+  return later?.operator ?? null;
 }
 
 /** A passkey's answer that stands in clear beside a decision, and verified. */

@@ -3,7 +3,7 @@ import { deniedByFiles } from "../../kernel/file-trouble.ts";
 import { segmentName } from "../frame/layout.ts";
 import { breachAt, type Check } from "./check.ts";
 import type { Breach } from "./findings.ts";
-import type { VerifyReport } from "./report.ts";
+import { type VerifyReport, vouchedBy } from "./report.ts";
 import { strangeSideFiles } from "./side-files.ts";
 
 /** What the whole walk comes to, or the part of it before it was stopped. */
@@ -28,7 +28,11 @@ export function judge(check: Check, stopped: Breach | null): VerifyReport {
       walk.notices.push({ ...place, code: "unsealed_tail", detail: counted(walk.sinceSeal, "frame") });
     }
     if (walk.endedBy !== "clean" && !live) {
-      walk.notices.push({ ...place, code: "unclean_end", detail: "no writer is live" });
+      walk.notices.push({
+        ...place,
+        code: "unclean_end",
+        detail: "nobody writes in this folder; a copy of a live log ends like this too",
+      });
     }
     const { wrong, archived } = witnesses.atEnd(walk.logId?.toString("hex") ?? null, walk.tree.size());
     for (const { code, frame } of wrong) found.push(breachAt(check, code, walk.segment, end?.length ?? 0, frame));
@@ -40,7 +44,9 @@ export function judge(check: Check, stopped: Breach | null): VerifyReport {
   for (const era of walk.eras) {
     if (era.attestedBy.length > 0 || (stopped !== null && era === walk.eras.at(-1))) continue;
     const at = { segment: era.firstSegment, file: segmentName(era.firstSegment), offset: 0, frame: era.firstFrame };
-    if (options.allowUnattested === true) walk.notices.push({ ...at, code: "unattested", detail: "" });
+    const by = vouchedBy(era, walk.attestations);
+    if (by !== null) walk.notices.push({ ...at, code: "vouched_later", detail: by });
+    else if (options.allowUnattested === true) walk.notices.push({ ...at, code: "unattested", detail: "" });
     else found.push({ ...at, code: "unattested" });
   }
   return report(check, found.length === 0 ? "intact" : "not_intact", found, null);

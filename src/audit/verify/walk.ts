@@ -3,6 +3,7 @@ import type { Tree } from "../checkpoint/tree.ts";
 import { decodeAttest, decodeOpen, decodeSeal, type OpenBody, SEAL_SIGNED_BYTES } from "../frame/bodies.ts";
 import type { Cursor } from "../frame/cursor.ts";
 import {
+  ATTEST_FLAG_EARLIER,
   ATTEST_FLAG_UNCLEAN,
   ATTESTABLE_HEADS,
   DATA_FLAG_REDO,
@@ -235,23 +236,24 @@ function visitAttest(walk: Walk, cursor: Standing, body: Buffer): BreachCode | n
     headFrame: attest.headFrame,
     timeSeconds: attest.timeSeconds,
     unclean: open.unclean,
+    earlier: (flags & ATTEST_FLAG_EARLIER) !== 0,
     pinned,
   });
   if (pinned === false) notice(walk, cursor, "attester_not_pinned", `signed as ${JSON.stringify(attest.operator)}`);
-  else credit(walk, attest.operator);
+  else credit(walk, attest.operator, (flags & ATTEST_FLAG_EARLIER) !== 0);
   return null;
 }
 
 /** The attestation counts for the whole era: what precedes it by the chain, what follows by the seal keys. */
-function credit(walk: Walk, operator: string): void {
+function credit(walk: Walk, operator: string, earlier: boolean): void {
   const era = walk.eras.at(-1);
   if (era !== undefined && !era.attestedBy.includes(operator)) {
     walk.eras[walk.eras.length - 1] = { ...era, attestedBy: [...era.attestedBy, operator] };
   }
-  const end = walk.uncleanEnds.at(-1);
-  if (walk.open?.unclean === true && end !== undefined && end.acknowledgedBy === null) {
-    walk.uncleanEnds[walk.uncleanEnds.length - 1] = { ...end, acknowledgedBy: operator };
-  }
+  walk.uncleanEnds = walk.uncleanEnds.map((end, index, all) => {
+    const told = earlier || (walk.open?.unclean === true && index === all.length - 1);
+    return told && end.acknowledgedBy === null ? { ...end, acknowledgedBy: operator } : end;
+  });
 }
 
 function remember(walk: Walk, frame: number, link: Buffer): void {

@@ -1,6 +1,6 @@
 import { showIdentifier } from "../../kernel/display.ts";
 import { breaches, notices } from "./findings.ts";
-import type { VerifyReport } from "./report.ts";
+import { type VerifyReport, vouchedBy } from "./report.ts";
 
 /** The report for a person: what is proven, up to where, what may be missing, and what no log can prove. */
 export function describeReport(report: VerifyReport): readonly string[] {
@@ -21,7 +21,7 @@ function verdictWords(report: VerifyReport): string[] {
   }
   if (report.breaches.some(({ code }) => code === "unattested")) {
     lines.push(
-      "A start without a person is attested when an operator next signs in: gw unlock, or gw watch. Until then: --allow-unattested.",
+      "What a running gateway wrote since its start is attested when an operator signs in: gw unlock, or gw watch. What one wrote that has ended since, an operator looks at and vouches for: gw audit vouch. Until then: --allow-unattested.",
     );
   }
   return lines;
@@ -36,7 +36,9 @@ function proofWords(report: VerifyReport): string[] {
   ];
   for (const era of report.eras) {
     const by = era.attestedBy.map((name) => showIdentifier(name)).join(", ");
-    const words = by === "" ? "attested by nobody" : `attested by ${by}`;
+    const later = by === "" ? vouchedBy(era, report.attestations) : null;
+    const vouched = later === null ? "" : ` while it was written; ${showIdentifier(later)} vouched for it later`;
+    const words = by === "" ? `attested by nobody${vouched}` : `attested by ${by}`;
     lines.push(`Frames ${era.firstFrame} to ${era.lastFrame} are of one process (${era.reason}), ${words}.`);
   }
   for (const { operator, keyId, passkey, decisions, pinned } of report.hands) {

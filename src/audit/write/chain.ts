@@ -4,7 +4,7 @@ import { type AttestationOffer, readAttestation } from "../attestation.ts";
 import type { LogLimits, SegmentSettings } from "../audit-log.ts";
 import type { LogFile, LogFiles } from "../files.ts";
 import { HASH_BYTES } from "../frame/bodies.ts";
-import { ATTEST_FLAG_UNCLEAN, ATTESTABLE_HEADS, segmentName } from "../frame/layout.ts";
+import { ATTEST_FLAG_EARLIER, ATTEST_FLAG_UNCLEAN, ATTESTABLE_HEADS, segmentName } from "../frame/layout.ts";
 import type { Head } from "../receipt.ts";
 import { createSegment, openAhead, type Segment, type SegmentStart } from "./segment.ts";
 import { checkSettings } from "./settings.ts";
@@ -121,7 +121,7 @@ export function startChain(options: ChainOptions, start: SegmentStart, first: Se
       attest.openLink.toString("hex") === first.openLink &&
       attest.beforeLink.equals(start.link) &&
       attestable.get(attest.headFrame) === attest.headLink.toString("hex") &&
-      flags === (start.reason === "crash" ? ATTEST_FLAG_UNCLEAN : 0)
+      (flags & ~ATTEST_FLAG_EARLIER) === (start.reason === "crash" ? ATTEST_FLAG_UNCLEAN : 0)
     );
   }
 

@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { Denied } from "../../../kernel/failure.ts";
 import type { ArchiveOptions } from "../audit/archive.ts";
 import type { JournalOptions } from "../audit/journals.ts";
+import type { VouchOptions } from "../audit/vouch.ts";
 import type { BaseOptions, OperatorOptions } from "../options.ts";
 import { whole } from "./budget-options.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
@@ -65,6 +66,21 @@ export function addAuditCommands(program: Command, deps: CliDeps): void {
       const options = optionsOf<OperatorOptions & { readonly log?: string }>(command);
       const { runCheckpointCommand } = await import("../audit/commands.ts");
       finish(await runCheckpointCommand(options, deps));
+    });
+  addOperatorCommand(
+    audit,
+    "vouch",
+    "look at parts that were written while nobody signed in, by gateways that have ended since, and sign for them",
+    "gw audit vouch",
+  )
+    .option(
+      "--through <FRAME>",
+      "the last frame that was looked at, where nobody can be asked",
+      whole(0, 999_999_999_999_999),
+    )
+    .action(async (_options, command: Command) => {
+      const { runVouch } = await import("../audit/vouch.ts");
+      finish(await runVouch(optionsOf<VouchOptions>(command), deps));
     });
   addOperatorCommand(
     audit,

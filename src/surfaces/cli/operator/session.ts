@@ -2,7 +2,9 @@ import type { KeyObject } from "node:crypto";
 import { join } from "node:path";
 import { signAttestation } from "../../../audit/attestation.ts";
 import { openReader } from "../../../audit/read/reader.ts";
+import type { Head } from "../../../audit/receipt.ts";
 import { leadsTo } from "../../../audit/verify/leads-to.ts";
+import type { VerifyReport } from "../../../audit/verify/report.ts";
 import type { Digest } from "../../../kernel/canonical-json.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
@@ -18,7 +20,7 @@ import type { CliDeps } from "../commands/deps.ts";
 import type { Exit } from "../io.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
 import { remember, type SeenLine, seenOf } from "../vault/seen.ts";
-import { findLogin, policyInForce, type VaultSession, withOperator } from "../vault/session.ts";
+import { findLogin, policyInForce, type VaultCliPorts, type VaultSession, withOperator } from "../vault/session.ts";
 
 export interface GatewaySession extends VaultSession {
   readonly client: OperatorClient;
@@ -184,19 +186,7 @@ export async function attestLog(
   // The first look at a log reads all that it says of vault and policy; from then on its marks and this memory do.
   const log = seen.head === null ? await highestInLog(folder, operator.readingKey) : undefined;
   if (log !== undefined) checkHighWater(log, vault, policyInForce(session.home, vault));
-  const offer = await client.offerAttestation();
-  const head = { frame: offer.headFrame, link: offer.headLink.toString("hex") };
-  // The offer made frames of its own.
-  await refresh();
-  // Whoever answers at the socket chose it: it is signed where the log that was just looked at leads to it, and nowhere else.
-  if (report.head === null || !leadsTo(folder, report.head, head)) {
-    throw new Denied(
-      "log_attestation_refused",
-      `The process at this socket offers another log for signature (frame ${head.frame}) than the one in ${folder}. Nothing was signed and no key was handed over. Find out who answers there: gw doctor, gw audit verify.`,
-    );
-  }
-  const statement = signAttestation(offer, operator.name, operator.approver.key, Math.floor(nowMs / 1000));
-  await client.attest(statement);
+  const head = await signOffer(folder, report, session, client, { clock, refresh });
   await remember(stateFolder, home, vault, {
     head,
     checked: {
@@ -206,6 +196,41 @@ export async function attestLog(
     },
     ...(log === undefined ? {} : { log }),
   });
+}
+
+/**
+ * Signs for what the running gateway wrote since its start, and where the person was shown them (`earlier`), for the parts before it
+ * that nobody attested.
+ */
+export async function signOffer(
+  folder: string,
+  looked: VerifyReport,
+  { operator }: VaultSession,
+  client: OperatorClient,
+  { clock, refresh }: Pick<VaultCliPorts, "clock" | "refresh">,
+  earlier = false,
+): Promise<Pick<Head, "frame" | "link">> {
+  const offer = await client.offerAttestation();
+  const head = { frame: offer.headFrame, link: offer.headLink.toString("hex") };
+  // The offer made frames of its own.
+  await refresh();
+  // Whoever answers at the socket chose it: it is signed where the log that was just looked at leads to it, and nowhere else.
+  if (looked.head === null || !leadsTo(folder, looked.head, head)) {
+    throw new Denied(
+      "log_attestation_refused",
+      `The process at this socket offers another log for signature (frame ${head.frame}) than the one in ${folder}. Nothing was signed and no key was handed over. Find out who answers there: gw doctor, gw audit verify.`,
+    );
+  }
+  // What was shown are the parts before the last one that was looked at. Behind another start there is one more.
+  if (earlier && offer.openFrame !== looked.eras.at(-1)?.firstFrame) {
+    throw new Denied(
+      "log_attestation_refused",
+      "The gateway was started anew meanwhile. Nothing was signed. Look again.",
+    );
+  }
+  const seconds = Math.floor(clock.wallMs() / 1000);
+  await client.attest(signAttestation(offer, operator.name, operator.approver.key, seconds, earlier));
+  return head;
 }
 
 /** The newest vault and policy that any event of an intact log tells of. */

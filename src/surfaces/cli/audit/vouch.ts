@@ -1,0 +1,142 @@
+import type { KeyObject } from "node:crypto";
+import { join } from "node:path";
+import { openReader } from "../../../audit/read/reader.ts";
+import type { Era } from "../../../audit/verify/era.ts";
+import { type VerifyReport, vouchedBy } from "../../../audit/verify/report.ts";
+import { counted } from "../../../kernel/display.ts";
+import { Denied } from "../../../kernel/failure.ts";
+import { openHome } from "../../../vault/files/home.ts";
+import { answering } from "../answer.ts";
+import type { CliDeps } from "../commands/deps.ts";
+import { type CliIo, type Exit, exits } from "../io.ts";
+import { signOffer, withGateway } from "../operator/session.ts";
+import type { OperatorOptions } from "../options.ts";
+import { sayProse } from "../say-prose.ts";
+import { say } from "../vault/session.ts";
+import { checkLog, cuttersOf } from "./check-log.ts";
+import { printReport } from "./verify.ts";
+
+export interface VouchOptions extends OperatorOptions {
+  /** The last frame of the last part that was looked at, for who is not asked. */
+  readonly through?: number;
+}
+
+/** A part of the log that was written by a process which ended before any operator signed in. */
+interface Part {
+  readonly era: Era;
+  readonly from: string | null;
+  readonly to: string | null;
+  readonly events: ReadonlyMap<string, number>;
+}
+
+/**
+ * `gw audit vouch`: what a gateway wrote that started without a person, and ended before one signed in, no sign-in can attest. A person
+ * looks at what those parts say, and signs for them: from then on the log is proven with them, and says who vouched.
+ */
+export function runVouch(options: VouchOptions, deps: CliDeps): Promise<Exit> {
+  return answering(deps.io, async () => {
+    const folder = join(options.home, "audit");
+    const before = await look(folder, options, deps);
+    if (before.exit !== 0) {
+      deps.io.err("Nothing was signed: the log is vouched for only while it holds.");
+      printReport(before, options.json, deps.io);
+      return before.exit === 2 ? exits.usage : exits.denied;
+    }
+    if (openParts(before).length === 0) return tellNothing(options, deps.io);
+    requireNamed(options, openParts(before), deps.io);
+    return await withGateway(options, deps, async (session) => {
+      const looked = await look(folder, options, deps);
+      const eras = openParts(looked);
+      if (looked.exit !== 0 || eras.length === 0) return tellNothing(options, deps.io);
+      const parts = await readParts(folder, session.operator.readingKey, eras);
+      if (!options.json) for (const line of describe(parts)) sayProse(deps.io, line, 2);
+      if (!(await isMeant(options, eras, deps.io))) {
+        deps.io.out("Nothing was signed.");
+        return exits.denied;
+      }
+      await signOffer(folder, looked, session, session.client, deps.vault, true);
+      const { name } = session.operator;
+      const done = { operator: name, parts: parts.map(({ era, from, to, events }) => told(era, from, to, events)) };
+      say(deps.io, options.json, done, `${name} vouches for ${counted(parts.length, "part")}. See: gw audit verify`);
+      return exits.done;
+    });
+  });
+}
+
+/** An attestation by somebody who never was an operator counts for nothing here. */
+function look(folder: string, { home }: VouchOptions, { random }: CliDeps): Promise<VerifyReport> {
+  const vault = openHome(home, random).readVault();
+  const operators = cuttersOf(vault).map(({ key }) => key);
+  return checkLog(folder, vault, { operators, allowUnattested: true, command: "gw audit vouch" });
+}
+
+/** The last one is still written, and is attested by signing in. */
+function openParts({ eras, attestations }: VerifyReport): readonly Era[] {
+  return eras.slice(0, -1).filter((era) => era.attestedBy.length === 0 && vouchedBy(era, attestations) === null);
+}
+
+function tellNothing({ json }: VouchOptions, io: CliIo): Exit {
+  say(io, json, { parts: [] }, "Every earlier part of the log is attested or vouched for. There is nothing to sign.");
+  return exits.done;
+}
+
+function isUnseen({ json, passphraseFile }: VouchOptions, io: CliIo): boolean {
+  return json || passphraseFile !== undefined || !io.isTty;
+}
+
+/** Who is not asked names how far they looked, so that no script signs for what came since. */
+function requireNamed(options: VouchOptions, eras: readonly Era[], io: CliIo): void {
+  const last = eras.at(-1)?.lastFrame ?? 0;
+  if (options.through === last || (options.through === undefined && !isUnseen(options, io))) return;
+  throw new Denied(
+    "value_not_allowed",
+    `Frames ${eras[0]?.firstFrame} to ${last} hold what nobody attested. Look at them (gw audit export), then: gw audit vouch --through ${last}`,
+  );
+}
+
+async function isMeant(options: VouchOptions, eras: readonly Era[], io: CliIo): Promise<boolean> {
+  requireNamed(options, eras, io);
+  if (options.through !== undefined) return true;
+  return (await io.ask("Were these starts yours? y signs for them, anything else leaves it: ")).trim() === "y";
+}
+
+async function readParts(folder: string, readingKey: KeyObject, eras: readonly Era[]): Promise<readonly Part[]> {
+  const partOf = (frame: number): Era | undefined =>
+    eras.find(({ firstFrame, lastFrame }) => frame >= firstFrame && frame <= lastFrame);
+  const found = new Map<Era, { from: string | null; to: string | null; events: Map<string, number> }>();
+  for (const era of eras) found.set(era, { from: null, to: null, events: new Map() });
+  const from = { segment: eras[0]?.firstSegment ?? 1, offset: 0 };
+  const reader = openReader(folder, readingKey, from, (frame) => partOf(frame) !== undefined);
+  try {
+    for await (const item of reader) {
+      const era = partOf(item.frame);
+      const part = era === undefined ? undefined : found.get(era);
+      if (part === undefined) continue;
+      const type = item.kind === "record" ? item.event.event_type : item.kind === "opened" ? null : item.kind;
+      if (item.kind === "record") {
+        part.from ??= item.event.occurred_at;
+        part.to = item.event.occurred_at;
+      }
+      if (type !== null) part.events.set(type, (part.events.get(type) ?? 0) + 1);
+    }
+  } finally {
+    reader.close();
+  }
+  return eras.map((era) => ({ era, ...(found.get(era) ?? { from: null, to: null, events: new Map() }) }));
+}
+
+function* describe(parts: readonly Part[]): Generator<string> {
+  yield "Nobody signed in while these parts of the log were written, each by one process that has ended:";
+  for (const { era, from, to, events } of parts) {
+    const when = from === null ? "no record" : `${from} to ${to}`;
+    const what = [...events].map(([type, count]) => `${type} ${count}`).join(", ");
+    const how = era.reason === "crash" ? ", after one that did not stop cleanly" : "";
+    yield `  Frames ${era.firstFrame} to ${era.lastFrame}, ${when}${how}: ${what === "" ? "nothing" : what}`;
+  }
+  yield "What each record says: gw audit export. Whoever could write to the home could have written them.";
+}
+
+function told(era: Era, from: string | null, to: string | null, events: ReadonlyMap<string, number>) {
+  const { firstFrame, lastFrame, reason } = era;
+  return { first_frame: firstFrame, last_frame: lastFrame, reason, from, to, events: Object.fromEntries(events) };
+}
