@@ -50,6 +50,9 @@ describe("machines are told how the gateway fares, and nothing of what was calle
 
   test("the service manager hears that it is ready, and goes on hearing from it", async () => {
     await until("it is ready", () => manager.lines().includes("READY=1"));
+    // What `systemctl status` shows: a gateway that runs and refuses every call has to look different from one that serves.
+    await until("it is unlocked", () => standings().at(-1) === "unlocked");
+    assert.deepEqual(standings()[0], "locked since its start: waits for gw unlock --first");
     await until("three signs of life", () => manager.lines().filter((line) => line === "WATCHDOG=1").length >= 3);
   });
 
@@ -141,11 +144,14 @@ describe("machines are told how the gateway fares, and nothing of what was calle
     assert.equal((await home.run(["status", "--json"])).code, 0);
     await home.must(["lock", "--reason", HOSTILE]);
     assert.equal((await home.run(["status", "--json"])).code, 4);
+    await until("the manager knows", () => standings().at(-1) === "locked by an operator: waits for gw unlock");
     await home.must(["unlock"]);
+    await until("it knows that too", () => standings().at(-1) === "unlocked");
     if (spawnSync("prlimit", [`--pid=${gateway.pid}`, "--fsize=512"]).status !== 0) return;
     await agent.ask("POST", "/v1/runs", { purpose: "p", actions: ["demo.thing.get"], budget: {} });
     await until("it has stopped", async () => (await home.run(["status", "--json"])).code === 1);
     assert.equal(numberOf(await metrics(), "gw_stopped"), 1);
+    await until("the manager knows", () => /^sends nothing: .* gw resume$/.test(standings().at(-1) ?? ""));
   });
 
   test("it says that it is stopping", async () => {
@@ -153,7 +159,22 @@ describe("machines are told how the gateway fares, and nothing of what was calle
     manager.lines();
     await gateway.end("SIGTERM");
     assert.ok(manager.lines().includes("STOPPING=1"));
+    assert.equal(standings().at(-1), "", "its last words are not taken for how it is");
   });
+
+  test("it says why it does not start", async () => {
+    const format = join(home.folder, "format");
+    writeFileSync(format, "gw.home/v9 state 99\n");
+    const refused = await home.run(["up", "--locked"], { env: { ...home.environment(), NOTIFY_SOCKET: manager.name } });
+    assert.equal(refused.code, 1);
+    assert.match(standings().at(-1) ?? "", /^store_newer: /);
+  });
+
+  /** The words that the service manager was told, one after another. */
+  function standings(): readonly string[] {
+    const lines = manager.lines().filter((line) => line.startsWith("STATUS="));
+    return lines.map((line) => line.slice("STATUS=".length));
+  }
 
   async function metrics(): Promise<string> {
     const done = await home.run(["metrics"]);

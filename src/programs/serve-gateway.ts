@@ -185,6 +185,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
         state.stoppedBy = cause instanceof Error ? cause.message : String(cause);
         const message = `the gateway has stopped sending: ${state.stoppedBy}. Mend the disk, then: gw resume`;
         health.facts.tell("error", "sending_stopped", { message });
+        health.lookAgain();
       },
     },
   );
@@ -233,7 +234,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     ...{ version, settings, home, log, gateway, envelope, clock, random, logins, state, callbacks, bell, hub, space },
     ...{ custody, keyFile, operatorUsers, modes, probe },
   });
-  await noteStart({ gateway, envelope, clock, mode: modes.mode(), trust, facts: health.facts });
+  await noteStart({ gateway, envelope, clock, mode: modes.mode(), trust, health });
   const operatorDoor = await listenForOperators({
     socket: settings.operatorSocket,
     onOperator: (socket, { operatorKeyId }) => modes.seeOperator(socket, operatorKeyId),
@@ -284,7 +285,7 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     await http.close();
   });
   await hub.adjust();
-  health.ready();
+  health.ready(() => ({ locked: gateway.locked, stopped: state.stoppedBy !== null }));
   // The launcher waits for this line before it hands over the key.
   process.stdout.write(`ready ${process.pid} ${randomBytes(4).toString("hex")}\n`);
 }

@@ -45,7 +45,7 @@ export function createFacts(clock: Clock, form: FactsForm, write: (line: string)
 }
 
 /** What others wrote cannot begin a line, move a cursor or turn the direction of writing: all of it is printable ASCII. */
-function printableAscii(text: string): string {
+export function printableAscii(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 

@@ -1,13 +1,14 @@
 import { readdirSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { findServiceManager, type ServiceManager } from "../../adapters/platform/linux/notify.ts";
+import { findServiceManager } from "../../adapters/platform/linux/notify.ts";
+import type { NewEvent } from "../../audit/event.ts";
 import { mayContinue } from "../../conventions/caller/session.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { AuditSink } from "../../gateway/ports.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { OperationRecords } from "../../surfaces/operator/operation-records.ts";
-import { createFacts, type Facts, readForm, tellEvents } from "./facts.ts";
+import { createFacts, type Facts, printableAscii, readForm, tellEvents } from "./facts.ts";
 import { createMeter, type Gauges } from "./meter.ts";
 import type { StewardState } from "./steward-parts.ts";
 
@@ -17,17 +18,57 @@ export interface Health {
   watch(audit: AuditSink): AuditSink;
   /** The numbers as Prometheus reads them. */
   metrics(now: Omit<Gauges, "logBytes" | "diskFreeBytes">, home: string, auditFolder: string): string;
-  ready(): void;
+  /** Why nobody can unlock it as it is, or why a key file did not. */
+  staysLocked(code: string, message: string): void;
+  /** From here on the service manager is told as well whether anything is served, in words for whoever looks at it. */
+  ready(now: () => Pick<Gauges, "locked" | "stopped">): void;
+  /** To be called where no event says that it changed. */
+  lookAgain(): void;
   stopping(): void;
+  refused(code: string, message: string): void;
 }
+
+const LOCKED = "locked since its start: waits for gw unlock --first";
+const STOPPED = "sends nothing: the log or the state cannot be written. Mend the disk, then: gw resume";
+const TURNS: ReadonlySet<string> = new Set(["gateway_locked", "gateway_unlocked", "gateway_resumed"]);
 
 export function createHealth(clock: Clock): Health {
   const facts = createFacts(clock, readForm(process.env), (line) => void process.stderr.write(line));
   const meter = createMeter(
     () => performance.now(),
-    (events) => tellEvents(facts, events),
+    (events) => {
+      tellEvents(facts, events);
+      follow(events);
+    },
   );
   const manager = process.platform === "linux" ? findServiceManager(process.env) : null;
+  let whyLocked = LOCKED;
+  let look: (() => Pick<Gauges, "locked" | "stopped">) | null = null;
+  let heard = "";
+
+  function follow(events: readonly NewEvent[]): void {
+    for (const event of events) {
+      if (event.event_type === "gateway_locked") {
+        // Who it was, and what they gave as the reason, is for the audit log.
+        const byItself = (event.operator ?? null) === null;
+        whyLocked = byItself
+          ? `locked (${event.reason}): gw status says what to do`
+          : "locked by an operator: waits for gw unlock";
+      }
+      if (TURNS.has(event.event_type)) tellStanding();
+    }
+  }
+
+  /** Said until it is heard: a manager that missed that it is ready would end us. */
+  function tellStanding(): void {
+    if (manager === null || look === null) return;
+    const { locked, stopped } = look();
+    const standing = stopped ? STOPPED : locked ? whyLocked : "unlocked";
+    if (standing === heard) return;
+    if (manager.notify("READY=1", `STATUS=${standing}`)) heard = standing;
+    else setTimeout(tellStanding, defaults.notifyAgainMs).unref();
+  }
+
   return {
     facts,
     watch: (audit) => meter.watch(audit),
@@ -35,19 +76,29 @@ export function createHealth(clock: Clock): Health {
       const { bavail, bsize } = statfsSync(home);
       return meter.text({ ...now, logBytes: sizeOf(auditFolder), diskFreeBytes: bavail * bsize });
     },
-    ready() {
+    staysLocked(code, message) {
+      facts.tell("error", "stays_locked", { code, message });
+      whyLocked = `locked (${code}): gw status says what to do`;
+    },
+    ready(now) {
       facts.tell("info", "gateway_ready", { pid: process.pid });
-      if (manager !== null) tellReady(manager);
+      look = now;
+      tellStanding();
       // The timer runs on the loop that serves everybody: a gateway that hangs stops saying so, and is started again.
       if (manager?.watchdogMs != null) setInterval(() => manager.notify("WATCHDOG=1"), manager.watchdogMs / 3).unref();
     },
-    stopping: () => manager?.notify("STOPPING=1"),
+    lookAgain: tellStanding,
+    stopping() {
+      look = null;
+      // Without words: whoever looks later would take the last ones for how it is.
+      manager?.notify("STOPPING=1", "STATUS=");
+    },
+    refused(code, message) {
+      if (!facts.plain) facts.tell("error", "start_refused", { code, message: `${code}: ${message}` });
+      // The manager shows the journal's last lines, which are its own by the time that it gives up.
+      manager?.notify(`STATUS=${code}: ${printableAscii(message.split("\n", 1)[0] ?? "")}`);
+    },
   };
-}
-
-/** Said until it is heard: a manager that missed it would end us. */
-function tellReady(manager: ServiceManager): void {
-  if (!manager.notify("READY=1")) setTimeout(() => tellReady(manager), defaults.notifyAgainMs).unref();
 }
 
 /** How things stand this moment. */

@@ -28,8 +28,8 @@ export function refuseStart(thrown: unknown, health: Health): never {
   const code = fault ? "internal_fault" : error.code;
   const message = error instanceof Error ? error.message : String(error);
   const whole = fault && error instanceof Error ? (error.stack ?? message) : message;
-  if (!health.facts.plain) health.facts.tell("error", "start_refused", { code, message: `${code}: ${whole}` });
-  else if (fault) console.error(error);
+  health.refused(code, whole);
+  if (health.facts.plain && fault) console.error(error);
   writeSync(1, `refused ${JSON.stringify({ code, message })}\n`);
   process.exit(1);
 }

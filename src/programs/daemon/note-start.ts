@@ -13,14 +13,14 @@ export async function noteStart({
   clock,
   mode,
   trust: { vault, policy, trouble },
-  facts,
+  health,
 }: {
   readonly gateway: Pick<Gateway, "ledger">;
   readonly envelope: Envelope;
   readonly clock: Clock;
   readonly mode: Posture["mode"];
   readonly trust: Trust;
-  readonly facts: Health["facts"];
+  readonly health: Health;
 }): Promise<void> {
   await gateway.ledger.note([
     {
@@ -37,5 +37,5 @@ export async function noteStart({
   if (trouble === null) return;
   const { code, message } = trouble;
   await gateway.ledger.note([{ ...envelope("policy_refused"), code, policy_digest: null }]);
-  facts.tell("error", "stays_locked", { code, message: `${code}: ${message} The gateway stays locked.` });
+  health.staysLocked(code, `${code}: ${message} The gateway stays locked.`);
 }

@@ -16,8 +16,6 @@ export async function unlockWithout(
   } catch (error) {
     if (!(error instanceof Denied)) throw error;
     keyFile.refused(error);
-    const { code } = error;
-    const message = `${code}: ${error.message} The gateway stays locked: gw unlock`;
-    health.facts.tell("error", "stays_locked", { code, message });
+    health.staysLocked(error.code, `${error.code}: ${error.message} The gateway stays locked: gw unlock`);
   }
 }

@@ -45,13 +45,25 @@ test("gw install --user writes a unit where the user's systemd runs, and gw unin
   const { io, ports, options, makeHome, asked, unit, script } = stage(t, true);
   makeHome();
   assert.equal(await runInstall(options, io, ports), 0);
-  assert.match(readFileSync(unit, "utf8"), /^ExecStart="\/opt\/with \$\${space}\/gw" up --locked --home "/m);
+  const text = readFileSync(unit, "utf8");
+  assert.match(text, /^ExecStart="\/opt\/with \$\${space}\/gw" up --locked --home "/m);
+  // Whoever goes on with gw unlock finds a gateway that serves, and one that is refused is not started for ever.
+  for (const line of ["Type=notify", "NotifyAccess=all", "RestartSec=2s", "StartLimitIntervalSec=60s"])
+    assert.ok(text.split("\n").includes(line), line);
   assert.equal(existsSync(script), false);
   assert.ok(asked.includes("enable --now gw.service"));
   assert.equal(await runUninstall(options, io, ports), 0);
   assert.equal(existsSync(unit), false);
   assert.ok(asked.includes("disable --now gw.service"));
   assert.ok(existsSync(join(options.home, "vault.json")), "the home stays");
+});
+
+test("a gateway that systemd could not start is not said to run", async (t) => {
+  const { io, ports, options, makeHome, said } = stage(t, true);
+  makeHome();
+  const systemctl = (words: readonly string[]): boolean => words[0] !== "enable";
+  assert.equal(await runInstall(options, io, { ...ports, systemctl }), 3);
+  assert.match(said.join("\n"), /^gateway_unreachable: .*systemctl --user status gw/m);
 });
 
 test("what systemd linked goes too where it no longer runs, and no link of somebody else's", async (t) => {

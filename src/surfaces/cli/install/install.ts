@@ -36,7 +36,10 @@ export function runInstall(options: BaseOptions, io: CliIo, ports: InstallPorts)
     replaceFile(path, Buffer.from(text, "utf8"), ports.random);
     if (managed) {
       ports.systemctl(["daemon-reload"]);
-      ports.systemctl(["enable", "--now", "gw.service"]);
+      if (!ports.systemctl(["enable", "--now", "gw.service"])) {
+        const next = "Why: systemctl --user status gw; once that is mended: systemctl --user restart gw";
+        throw new Denied("gateway_unreachable", `Wrote ${path}, but the gateway did not start. ${next}`);
+      }
     } else chmodSync(path, 0o700);
     if (options.json) io.out(JSON.stringify({ installed: path, systemd: managed }));
     else {
@@ -98,8 +101,12 @@ function unitText(home: string, program: string): string {
   const quoted = (text: string): string =>
     `"${text.replaceAll("%", "%%").replaceAll("$", "$$$$").replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
   return [
-    ...[MARK, "[Unit]", "Description=Agent Action Gateway", ""],
-    ...["[Service]", `ExecStart=${quoted(program)} up --locked --home ${quoted(home)}`, "Restart=on-failure"],
+    ...[MARK, "[Unit]", "Description=Agent Action Gateway"],
+    // As in packaging/systemd/gw.service: five starts that are refused end it.
+    ...["StartLimitIntervalSec=60s", "StartLimitBurst=5", ""],
+    // It is the gateway that says when it serves, a child of the command: whoever started the unit can unlock at once.
+    ...["[Service]", "Type=notify", "NotifyAccess=all", "TimeoutStartSec=120s", "SyslogIdentifier=gw"],
+    ...[`ExecStart=${quoted(program)} up --locked --home ${quoted(home)}`, "Restart=on-failure", "RestartSec=2s"],
     ...["UMask=0077", "NoNewPrivileges=yes", "", "[Install]", "WantedBy=default.target", ""],
   ].join("\n");
 }
