@@ -34,6 +34,8 @@ export interface Libc {
   seccomp(operation: number, flags: number, program: Buffer): number;
   setrlimit(resource: number, limits: Buffer): number;
   waitpid(pid: number, status: Buffer, options: number): number;
+  /** Null is what the kernel does by itself. */
+  signal(number: number, handler: null): unknown;
   clockGettime(clock: number, time: Buffer): number;
   mount(source: string | null, target: string, type: string | null, flags: number, data: string | null): number;
   mountSetattr(directory: number, path: string, flags: number, attributes: Buffer, size: number): number;
@@ -148,6 +150,7 @@ function bindLibc(): Libc {
     seccomp: (operation, flags, program) => Number(seccomp(numbers.seccomp, operation, flags, program)),
     setrlimit: bind<"setrlimit">("int setrlimit(int resource, void *limits)"),
     waitpid: bind<"waitpid">("int waitpid(int pid, void *status, int options)"),
+    signal: bind<"signal">("void *signal(int number, void *handler)"),
     clockGettime: bind<"clockGettime">("int clock_gettime(int clock, void *time)"),
     mount: bind<"mount">(
       "int mount(const char *source, const char *target, const char *type, unsigned long flags, const char *data)",

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -52,4 +53,31 @@ test("after shutting itself in gw-ident reads, and neither writes, signals, conn
   assert.ok(Object.keys(others).length > 20, done.stdout + done.stderr);
   assert.deepEqual([...new Set(Object.values(others))], ["EPERM"], done.stdout);
   assert.equal(readFileSync(file, "utf8"), "kept");
+});
+
+/** Shut in, and waiting as gw-ident waits: without a turn of Node's loop. */
+const WAITING = `
+import { writeSync } from "node:fs";
+import { confine } from ${JSON.stringify(new URL("./confine.ts", import.meta.url).href)};
+import { loadLibc } from ${JSON.stringify(new URL("../libc.ts", import.meta.url).href)};
+loadLibc().prctl(38, 1, 0, 0, 0);
+confine();
+writeSync(1, "ready");
+for (;;) loadLibc().poll(Buffer.alloc(0), 0, 600_000);
+`;
+
+test("whoever stops gw-ident ends it by that signal, and finds no crash", {
+  skip: process.platform !== "linux",
+}, async () => {
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    const child = spawn(process.execPath, ["--input-type=module", "-e", WAITING], {
+      cwd: import.meta.dirname,
+      stdio: ["ignore", "pipe", "ignore"],
+      env: { PATH: process.env["PATH"] },
+    });
+    const ended = once(child, "exit");
+    await once(child.stdout, "data");
+    child.kill(signal);
+    assert.deepEqual(await ended, [null, signal]);
+  }
 });

@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
+import { constants } from "node:os";
 import { Denied, Fault } from "../../../../kernel/failure.ts";
+import { loadLibc } from "../libc.ts";
 import {
   argumentAt,
   ENOSYS,
@@ -117,6 +119,8 @@ export function requireOneRight(): void {
 export function confine(): void {
   const numbers = NUMBERS[process.arch];
   if (numbers === undefined) throw new Fault(`gw-ident knows no filter for ${process.arch}`);
+  // Node would put its streams back first, by a call that is refused here, and abort: whoever stopped us would find a crash.
+  for (const signal of [constants.signals.SIGTERM, constants.signals.SIGINT]) loadLibc().signal(signal, null);
   installFilter(filterOf(numbers));
 }
 
