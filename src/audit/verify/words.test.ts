@@ -56,6 +56,11 @@ test("what no log can prove is said where it applies, and only there", () => {
   assert.match(says({}), /No log can prove that an event which never reached it did not happen/);
 });
 
+test("a seal dated where no calendar reaches is told all the same", () => {
+  const sealed = { segment: 1, frame: 4, link: "11", timeSeconds: 9_000_000_000_000_000, seals: 2 };
+  assert.match(says({ sealed }), /^Proven up to frame 4, sealed at 9000000000000000 s after 1970: /m);
+});
+
 test("a note stands with its detail where it has one, and nobody's text acts on the terminal", () => {
   const at = { segment: 1, file: "x", offset: 0, frame: 4 };
   assert.match(

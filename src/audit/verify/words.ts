@@ -107,6 +107,8 @@ function count(value: number, noun: string): string {
   return `${value.toLocaleString("en-US")} ${noun}${value === 1 ? "" : "s"}`;
 }
 
+/** Whoever wrote the log chose the number: no calendar need have it. */
 function time(seconds: number): string {
-  return new Date(seconds * 1000).toISOString();
+  const date = new Date(seconds * 1000);
+  return Number.isNaN(date.getTime()) ? `${seconds} s after 1970` : date.toISOString();
 }
