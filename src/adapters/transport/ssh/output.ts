@@ -24,21 +24,16 @@ export interface OutputBounds {
 
 export function createOutputKeeper(bounds: OutputBounds, elapsedMs: () => number): OutputKeeper {
   const bin = { stdout: createBin(bounds.bodyBytes), stderr: createBin(bounds.bodyBytes) };
-  const chunks: RecordedChunk[] = [];
+  const tape = createTape(bounds.recordingBytes);
   const most = Math.min(2 * bounds.bodyBytes, OUTPUT_BYTES_MAX);
   let left = most;
-  let recordable = bounds.recordingBytes;
-  let capped = false;
   let cut = false;
   return {
     take({ stream, data }) {
       const kept = bin[stream].add(data.subarray(0, left));
       left -= kept;
       cut ||= kept < data.length;
-      const part = data.subarray(0, recordable);
-      recordable -= part.length;
-      capped ||= part.length < data.length;
-      if (part.length > 0) chunks.push({ afterMs: Math.round(elapsedMs()), stream, data: part });
+      tape.add(stream, data, Math.round(elapsedMs()));
     },
     get stdout() {
       return bin.stdout.bytes();
@@ -56,7 +51,42 @@ export function createOutputKeeper(bounds: OutputBounds, elapsedMs: () => number
     close() {
       left = 0;
     },
-    recording: (requestId) => ({ requestId, chunks, capped }),
+    recording: (requestId) => ({ requestId, ...tape.played() }),
+  };
+}
+
+/** What comes within this time is one piece: nobody sees it apart. */
+const PIECE_MS = 10;
+/** What a piece takes of a recording beside its bytes: a host that writes byte by byte, on both streams in turns, fills it with these. */
+const PIECE_BYTES = 64;
+
+/** What was written and when, up to so many bytes. */
+function createTape(limit: number) {
+  const bin = createBin(limit);
+  const pieces: { readonly stream: OutputFrame["stream"]; readonly afterMs: number; bytes: number }[] = [];
+  let left = limit;
+  let capped = false;
+  return {
+    add(stream: OutputFrame["stream"], data: Buffer, afterMs: number): void {
+      const last = pieces.at(-1);
+      const joins = last?.stream === stream && afterMs - last.afterMs < PIECE_MS ? last : null;
+      const room = Math.max(0, joins === null ? left - PIECE_BYTES : left);
+      const bytes = capped ? 0 : bin.add(data.subarray(0, room));
+      capped ||= bytes < data.length;
+      if (bytes === 0) return;
+      left -= joins === null ? bytes + PIECE_BYTES : bytes;
+      if (joins === null) pieces.push({ stream, afterMs, bytes });
+      else joins.bytes += bytes;
+    },
+    played(): Pick<SshRecording, "chunks" | "capped"> {
+      const all = bin.bytes();
+      let at = 0;
+      const chunks = pieces.map(({ stream, afterMs, bytes }): RecordedChunk => {
+        at += bytes;
+        return { afterMs, stream, data: all.subarray(at - bytes, at) };
+      });
+      return { chunks, capped };
+    },
   };
 }
 
