@@ -194,7 +194,7 @@ describe("what an agent may write to its socket", asUser, () => {
     assert.deepEqual([statusOf(strange), codeIn(strange)], [404, "not_found"]);
     const change = await exchange(home.operatorSocket, head("/v1/home"));
     assert.deepEqual([statusOf(change), codeIn(change)], [401, "operator_not_logged_in"]);
-    const other = await startAgent(home);
+    const [other, joiner] = [await startAgent(home), await startAgent(home)];
     try {
       const asked = { purpose: "to fill", actions: ["demo.*"], budget: {}, contained: true };
       const opened = await other.ask("POST", "/v1/runs", asked);
@@ -202,8 +202,16 @@ describe("what an agent may write to its socket", asUser, () => {
       const body = { origin: provider.origin, method: "GET", target: "/", headers: [], body: "A".repeat(400_000) };
       const early = await other.ask("POST", `/v1/runs/${idIn(opened, "run_id")}/requests`, body);
       assert.deepEqual([early.status, early.body["code"]], [413, "body_too_large"], early.text);
+      const [card = {}] = await home.approvals();
+      await home.approve(String(card["approval_id"]));
+      // Nor for a process that only asks to be let into it.
+      const joined = await joiner.ask("POST", `/v1/runs/${idIn(opened, "run_id")}/join`);
+      assert.equal(joined.status, 202, joined.text);
+      const beside = await joiner.ask("POST", `/v1/runs/${idIn(opened, "run_id")}/requests`, body);
+      assert.deepEqual([beside.status, beside.body["code"]], [413, "body_too_large"], beside.text);
     } finally {
       other.close();
+      joiner.close();
     }
   });
 

@@ -43,9 +43,9 @@ export function containedRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
         );
       },
       anyCaller,
-      // Megabytes are read, and parsed, for a run that a person let begin: anybody could hold everybody up with them.
+      // Megabytes are read, and parsed, for whom a person let into the run: anybody could hold everybody up with them.
       ({ run_id }, { caller }) =>
-        gateway.run(caller, readId("run", run_id)).sessions.size > 0
+        gateway.run(caller, readId("run", run_id)).sessions.has(caller.key)
           ? defaults.containedRequestBytes
           : defaults.jsonBodyBytes,
     ),
