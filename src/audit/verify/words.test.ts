@@ -69,3 +69,15 @@ test("a note stands with its detail where it has one, and nobody's text acts on 
   );
   assert.match(says({ notices: [{ ...at, code: "writer_live", detail: "" }] }), /may be in motion\.$/m);
 });
+
+test("a part that nobody attested is told with who vouched for it later, once", () => {
+  const part = { firstSegment: 1, lastSegment: 1, vaultGeneration: 1, vaultHash: "00", attestedBy: [] };
+  const eras = [{ ...part, firstFrame: 0, lastFrame: 3, reason: "genesis" as const }];
+  const at = { frame: 9, operator: "ada", keyId: "00", headFrame: 8, timeSeconds: 1, unclean: false, pinned: true };
+  const notices = [{ segment: 1, file: "x", offset: 0, frame: 0, code: "vouched_later" as const, detail: "ada" }];
+  const told = says({ eras, notices, attestations: [{ ...at, earlier: true }] });
+  assert.equal(told.match(/vouched/g)?.length, 1);
+  assert.match(told, /^Frames 0 to 3 .* attested by nobody while it was written; ada vouched for it later\.$/m);
+  assert.match(says({ eras, attestations: [{ ...at, earlier: false }] }), /^Frames 0 to 3 .* attested by nobody\.$/m);
+  assert.match(says({ eras, attestations: [{ ...at, earlier: true, pinned: false }] }), /attested by nobody\.$/m);
+});

@@ -83,6 +83,8 @@ function openWords(report: VerifyReport): string[] {
     );
   }
   for (const notice of report.notices) {
+    // Said of the part itself.
+    if (notice.code === "vouched_later") continue;
     const detail = notice.detail === "" ? "" : ` (${showIdentifier(notice.detail)})`;
     lines.push(`Note, frame ${notice.frame}: ${notices[notice.code]}${detail}.`);
   }

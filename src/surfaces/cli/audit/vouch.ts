@@ -131,7 +131,7 @@ function* describe(parts: readonly Part[]): Generator<string> {
     const when = from === null ? "no record" : `${from} to ${to}`;
     const what = [...events].map(([type, count]) => `${type} ${count}`).join(", ");
     const how = era.reason === "crash" ? ", after one that did not stop cleanly" : "";
-    yield `  Frames ${era.firstFrame} to ${era.lastFrame}, ${when}${how}: ${what === "" ? "nothing" : what}`;
+    yield `Frames ${era.firstFrame} to ${era.lastFrame}, ${when}${how}: ${what === "" ? "nothing" : what}`;
   }
   yield "What each record says: gw audit export. Whoever could write to the home could have written them.";
 }
