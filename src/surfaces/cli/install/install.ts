@@ -103,7 +103,7 @@ function unitText(home: string, program: string): string {
   return [
     ...[MARK, "[Unit]", "Description=Agent Action Gateway"],
     // As in packaging/systemd/gw.service: five starts that are refused end it.
-    ...["StartLimitIntervalSec=60s", "StartLimitBurst=5", ""],
+    ...["StartLimitIntervalSec=300s", "StartLimitBurst=5", ""],
     // It is the gateway that says when it serves, a child of the command: whoever started the unit can unlock at once.
     ...["[Service]", "Type=notify", "NotifyAccess=all", "TimeoutStartSec=120s", "SyslogIdentifier=gw"],
     ...[`ExecStart=${quoted(program)} up --locked --home ${quoted(home)}`, "Restart=on-failure", "RestartSec=2s"],
