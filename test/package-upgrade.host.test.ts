@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { type DebianMachine, findObstacle, makeDebianMachine, ownVersion } from "./support/debian.ts";
 import { until } from "./support/home.ts";
@@ -48,12 +48,22 @@ describe("the Debian package over another one", obstacle === undefined ? {} : { 
     must("sh", "-c", `truncate --size=-${leave}K /var/lib/gw/filled`);
   }
 
+  /** As booted with systemd, whose gateway was stopped before. */
+  function standInForSystemd(): void {
+    must("mkdir", "-p", "/run/systemd/system");
+    must("sh", "-c", `printf '#!/bin/sh\\n[ "$*" != "--quiet is-active gw.service" ]\\n' > /usr/sbin/systemctl`);
+    must("chmod", "755", "/usr/sbin/systemctl");
+  }
+
   const unlock = (): ReturnType<typeof machine.asGw> =>
     machine.asGw("gw", "unlock", "--first", "--passphrase-file", passphrase);
 
   test("a newer package says what it will do, and on a disk that is full nothing is migrated and nothing lost", async () => {
+    standInForSystemd();
     const said = must("dpkg", "--no-triggers", "--install", packNext());
+    must("rm", "-r", "/run/systemd", "/usr/sbin/systemctl");
     assert.ok(said.includes(`replaces ${ownVersion}`), said);
+    assert.match(said, /does not run\. Start it: systemctl start gw-ident gw/);
     assert.equal(must("gw", "--version").trim(), NEXT);
     assert.equal(readFormat(), format, "installing changes no data");
     moveToSmallDisk();
@@ -136,8 +146,15 @@ describe("the Debian package over another one", obstacle === undefined ? {} : { 
   });
 
   test("removing it keeps the data and says so; purging deletes it and keeps what others made", () => {
+    const units = "/etc/systemd/system";
+    const enabled = [`${units}/multi-user.target.wants/gw.service`, `${units}/gw.service.wants/gw-ident.service`];
+    for (const link of enabled) {
+      must("mkdir", "-p", dirname(link));
+      must("ln", "-s", `/lib/systemd/system/${basename(link)}`, link);
+    }
     assert.match(must("dpkg", "--no-triggers", "--remove", "gw"), /kept \/var\/lib\/gw/);
     must("test", "-s", "/var/lib/gw/vault.json");
+    for (const link of enabled) must("test", "-L", link);
     assert.notEqual(machine.inside(["gw", "--version"]).status, 0);
     // A mount is emptied, and stays.
     must("umount", "/var/lib/gw");
@@ -148,6 +165,7 @@ describe("the Debian package over another one", obstacle === undefined ? {} : { 
     assert.match(said, /kept the group gw-operators.*daemon/);
     assert.match(said, /kept \/etc\/gw/);
     assert.notEqual(machine.inside(["test", "-e", "/var/lib/gw"]).status, 0);
+    for (const link of enabled) must("test", "!", "-L", link);
     for (const user of ["gw", "gw-ident"]) assert.notEqual(machine.inside(["getent", "passwd", user]).status, 0);
   });
 
