@@ -247,6 +247,8 @@ describe("one gateway for all users of a machine", cannotStand === undefined ? {
   test("strangers open neither socket, agents not the operators', and nobody else the home", async () => {
     assert.equal(codeOf(await machine.gw(stranger, ["call", "demo.thing.get", "id=1"])), "gateway_unreachable");
     assert.equal(codeOf(await machine.gw(stranger, ["status"])), "gateway_unreachable");
+    const findings = JSON.parse((await machine.gw(stranger, ["doctor", "--json"])).out) as readonly Members[];
+    assert.match(String(findings.find(({ name }) => name === "gateway")?.["detail"]), /^operators alone see/);
     assert.equal(codeOf(await machine.operate(alfa, ["approvals"])), "gateway_unreachable");
     for (const who of [alfa, ada, stranger]) {
       const listed = await machine.start(who, ["ls", machine.home]).exited;

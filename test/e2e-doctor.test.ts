@@ -13,7 +13,7 @@ test(
     const home = await new Home(makeFolder()).init();
     const first = await examined(home);
     assert.deepEqual(told(first), [
-      ["gateway", "warning", "gw up"],
+      ["gateway", "warning", "gw up, or on a server: systemctl start gw"],
       ["packs", "warning", "gw pack add FILE"],
       ["credentials", "ok", null],
       ["PIN", "warning", "gw operator pin"],

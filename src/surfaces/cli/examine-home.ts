@@ -61,7 +61,10 @@ async function examineRunning(door: Door): Promise<Finding> {
     if (locked === true) return { name, state: "warning", detail: "it runs, LOCKED: no call works", mend: UNLOCK };
     return { name, state: "ok", detail: "it runs, unlocked", mend: null };
   } catch (error) {
-    if (error instanceof Unreachable) return { name, state: "warning", detail: "it does not run", mend: "gw up" };
+    if (error instanceof Unreachable)
+      return error.closed
+        ? { name, state: "warning", detail: `operators alone see whether it runs. ${error.message}`, mend: null }
+        : { name, state: "warning", detail: "it does not run", mend: "gw up, or on a server: systemctl start gw" };
     if (!(error instanceof Denied)) throw error;
     return { name, state: "missing", detail: `${error.code}: ${error.message}`, mend: "gw status" };
   }

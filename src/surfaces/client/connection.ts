@@ -65,11 +65,14 @@ export class Unreachable extends Error {
   override readonly name = "Unreachable";
   /** Somebody listens there and could not serve this connection: trying again may help. */
   readonly crowded: boolean;
+  /** This user may not open the door: nothing is known of whoever is behind it. */
+  readonly closed: boolean;
 
   constructor(message: string, cause?: unknown) {
     super(message);
     const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
     this.crowded = ["EAGAIN", "ECONNRESET", "EPIPE"].includes(code);
+    this.closed = code === "EACCES";
   }
 }
 
