@@ -433,8 +433,8 @@ export const explained: readonly Explained[] = [
   },
   {
     file: "src/gateway/plan/preview.ts",
-    code: "const response = result.response === null ? null : hideProvidersPlan(result.response, made.id);",
-    says: "result.response === null → false",
+    code: "if (response === null) return { ...result, plan };",
+    says: "response === null → false",
     why: "what a plan was made of was answered; the compiler wants the case",
   },
   {

@@ -157,7 +157,7 @@ test("a header is read exactly when it is one that the page allows", () => {
       header[15] = 0;
       const length = header.readUInt32LE(0);
       const [type = 0, flags = 0] = header.subarray(4, 6);
-      const allowed = [undefined, 0, 2, 3, 1][type];
+      const allowed = [undefined, 0, 2, 3, 3][type];
       const frame = header.readBigUInt64LE(8);
       const right =
         length <= MAX_BODY_BYTES &&
