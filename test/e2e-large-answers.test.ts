@@ -17,7 +17,7 @@ import {
   until,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
-import { idOf } from "./support/reply.ts";
+import { idIn, idOf } from "./support/reply.ts";
 import { whole } from "./support/whole.ts";
 
 /** Twice as much as there is room for, and more. */
@@ -30,6 +30,10 @@ const COSTLY = Buffer.from(`[${"{},".repeat(2_700_000)}{}]`);
 const ROOM_OF_ONE = 67_108_864;
 /** What one caller's answers may take at once, with all that is made of them on their way, and what the program has without any. */
 const BOUND_MIB = 640;
+/** The largest that a box sends in memory, and more of them than there is memory for. */
+const UPLOAD = "A".repeat(11_000_000);
+const UPLOADS = 56;
+const UPLOADS_OF_ONE = 8;
 const HELD = /^gw_answers_bytes ([0-9.e+]+)$/m;
 
 describe("large answers under way share one room", asUser, () => {
@@ -97,6 +101,41 @@ describe("large answers under way share one room", asUser, () => {
       String(taken),
     );
     assert.ok(peakMiB() < BOUND_MIB, `${peakMiB()} MiB`);
+  });
+
+  test("many large requests of a box at once do not take it either: so many of a caller are read, and the others wait", async () => {
+    const asked = { purpose: "to fill", actions: ["demo.*"], budget: {}, contained: true };
+    const opened = await agent.ask("POST", "/v1/runs", asked);
+    await home.approve(idIn(opened, "approval_id"));
+    const path = `/v1/runs/${idIn(opened, "run_id")}/requests`;
+    const sent = { origin: provider.origin, method: "PUT", target: "/v1/none", headers: [], body: UPLOAD };
+    const body = Buffer.from(JSON.stringify(sent));
+    const head = `POST ${path} HTTP/1.1\r\nHost: gw\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+    const sockets = Array.from({ length: UPLOADS }, () => connect(home.agentSocket));
+    try {
+      for (const socket of sockets) {
+        socket.on("error", () => undefined);
+        socket.write(head);
+        // All but the last byte: nobody is answered, and nobody gives a place back.
+        socket.write(body.subarray(0, -1));
+      }
+      const read = (): number => sockets.filter(({ writableLength }) => writableLength === 0).length;
+      await until("as many are read as one caller may have", () => read() >= UPLOADS_OF_ONE);
+      for (let look = 0; look < 20; look++) assert.equal((await agent.ask("GET", "/v1/actions")).status, 200);
+      assert.equal(read(), UPLOADS_OF_ONE);
+      assert.ok(peakMiB() < BOUND_MIB, `${peakMiB()} MiB`);
+      // One that is answered makes room for one that waits, and so does one that is gone.
+      for (const socket of sockets.filter(({ writableLength }) => writableLength === 0).slice(0, 2)) {
+        const answered = once(socket, "data");
+        socket.write(body.subarray(-1));
+        assert.match(String((await answered)[0]), /^HTTP\/1\.1 200 /);
+        socket.destroy();
+      }
+      await until("two more are read", () => read() === UPLOADS_OF_ONE + 2);
+    } finally {
+      for (const socket of sockets) socket.destroy();
+    }
+    await until("all places are free", async () => (await agent.ask("POST", path, sent)).status === 200);
   });
 
   test("an answer made of millions of empty objects is handed on as text, and not read", async () => {

@@ -29,6 +29,8 @@ export const defaults = {
   runRequestBytes: 262_144,
   /** What a wrapper hands over of one request of a tool in a box, as JSON with the body in base64. */
   containedRequestBytes: 12_582_912,
+  /** What all requests together take that are larger than anybody's may be: sixteen of the largest. */
+  requestRoomBytes: 201_326_592,
   /** The largest body of such a request, as it is sent on. */
   containedBodyBytes: 8_388_608,
   /** Larger ones of an opaque body lie in a file while they are dealt with: so large at most, so many at once, and so many of them one user's. */

@@ -61,7 +61,7 @@ export function bindRoute<C extends Command<unknown, unknown, unknown>, Who exte
       const sinks = own === undefined || principal === undefined ? openFile : () => own(principal);
       const intake = beginRequest(route, head, { openFile: sinks, ...limit });
       return {
-        intake,
+        intake: steps.room === undefined || principal === undefined ? intake : roomy(intake, steps.room, principal),
         async conclude(principal, rawTrailers) {
           const accepted = await intake.finish(rawTrailers);
           const { record, outcome } = await carryOut(route, principal, accepted, steps);
@@ -70,6 +70,26 @@ export function bindRoute<C extends Command<unknown, unknown, unknown>, Who exte
         },
       };
     },
+  };
+}
+
+function roomy<Who>(
+  intake: Pick<Intake<unknown>, "push" | "abort">,
+  room: NonNullable<Steps<Command<unknown, unknown, unknown>, Answer, Who & Principal>["room"]>,
+  principal: Who & Principal,
+): Pick<Intake<unknown>, "push" | "abort"> {
+  let bytes = 0;
+  let asked = false;
+  return {
+    push(chunk) {
+      const written = intake.push(chunk);
+      bytes += chunk.byteLength;
+      if (asked || bytes <= room.aboveBytes) return written;
+      asked = true;
+      const ready = room.take(principal);
+      return ready === undefined ? written : ready.then(() => written);
+    },
+    abort: () => intake.abort(),
   };
 }
 

@@ -3,10 +3,11 @@ import type { JsonSchema } from "../../../packages/request/src/schema.ts";
 import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
 import type { Answer } from "../../../packages/request/src/serve.ts";
 import { type BoxRefusal, boxRefusals } from "../../conventions/box/refusal.ts";
+import { createAnswerRoom } from "../../gateway/answer-room.ts";
 import type { ContainedAnswer } from "../../gateway/contained/answer.ts";
 import type { ContainedRequest } from "../../gateway/contained/request.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
-import type { SpoolFile } from "../../gateway/ports.ts";
+import type { AnswerRoom, SpoolFile } from "../../gateway/ports.ts";
 import type { Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -20,6 +21,7 @@ import { anyCaller, boundReading, runParams } from "./wait.ts";
 
 /** What tools in a box send, handed over by the wrapper that holds the box. */
 export function containedRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneRoute<AgentContext>[] {
+  const bodies = createAnswerRoom(defaults.requestRoomBytes);
   return [
     planeRoute(
       {
@@ -48,6 +50,8 @@ export function containedRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
         gateway.run(caller, readId("run", run_id)).sessions.has(caller.key)
           ? defaults.containedRequestBytes
           : defaults.jsonBodyBytes,
+      undefined,
+      { aboveBytes: defaults.jsonBodyBytes, take: (context) => takePlace(bodies, context) },
     ),
     planeRoute(
       {
@@ -115,6 +119,17 @@ export function containedRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
       anyCaller,
     ),
   ];
+}
+
+/** What is read of large requests is in memory until they are answered: all of them share a room, of which one caller has half. */
+function takePlace(bodies: AnswerRoom, { caller, onGone }: AgentContext): void | Promise<void> {
+  const holder = { callerKey: caller.key };
+  const ready = Promise.withResolvers<void>();
+  onGone(() => {
+    bodies.leave(holder);
+    ready.resolve();
+  });
+  return bodies.take(holder, defaults.containedRequestBytes, ready.resolve) ? undefined : ready.promise;
 }
 
 /** By the request that brings it: the file of a body until that is answered. */

@@ -1,6 +1,6 @@
 import type { FileSink } from "../../../packages/request/src/multipart/part.ts";
 import type { About } from "../../../packages/request/src/openapi.ts";
-import type { KnownOfRequest, Principal } from "../../../packages/request/src/record.ts";
+import type { KnownOfRequest, Principal, Steps } from "../../../packages/request/src/record.ts";
 import { type CommandOf, defineRoute, type RouteDeclaration } from "../../../packages/request/src/route.ts";
 import { type Answer, type BoundRoute, bindRoute } from "../../../packages/request/src/serve.ts";
 
@@ -25,6 +25,7 @@ export function planeRoute<Context extends Principal, const Declaration extends 
   /** Where a body is larger than anybody's may be: how large this sender's may. Denied where it may send none. */
   mostBytes?: (params: CommandOf<Declaration>["params"], context: Context) => number,
   openFile?: (context: Context) => FileSink,
+  room?: Steps<CommandOf<Declaration>, Answer, Context>["room"],
 ): PlaneRoute<Context> {
   const route = defineRoute(declaration);
   const bound = bindRoute<CommandOf<Declaration>, Context>(route, {
@@ -32,6 +33,7 @@ export function planeRoute<Context extends Principal, const Declaration extends 
     execute: (request, context, known) => handle(request.command, context, request.files, known),
     ...(mostBytes === undefined ? {} : { mostBytes }),
     ...(openFile === undefined ? {} : { openFile }),
+    ...(room === undefined ? {} : { room }),
   });
   return { declaration, about, bound };
 }
