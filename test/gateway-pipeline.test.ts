@@ -225,6 +225,20 @@ test("a per-credential mark requires approval on every use, and one card serves 
   assert.equal(provider.received.length, 2);
 });
 
+test("a call that was denied is not asked again at once by way of a session that still waits", {
+  timeout: 30_000,
+}, async () => {
+  bench.credentials.set("acme-token", { eachUse: true, disabled: false, origin: provider.origin });
+  const first = get(await bench.openRun(caller, ["acme.thing.get"]));
+  await bench.waiting();
+  await bench.deny("no");
+  await assert.rejects(first, denies("approval_denied"));
+  const run = await bench.openRun(caller, ["acme.thing.get"]);
+  await assert.rejects(get(run), denies("approval_cooling_down"));
+  const [asked, more] = bench.gateway.desk.list();
+  assert.deepEqual([asked?.card?.asks, asked?.card?.call, more], ["session", null, undefined]);
+});
+
 test("a purchase asks on every call", async () => {
   const run = await openApproved(["acme.thing.buy"], { spendCents: 60 });
   const buy = call(run as never, "acme.thing.buy", { name: "n" });

@@ -206,6 +206,8 @@ export function createDesk(ports: DeskPorts): Desk {
     supersede(approvalId, question) {
       const old = line.of(approvalId);
       if (old === undefined) return null;
+      // What was denied is not asked again by way of a question that nobody has answered yet.
+      line.requireNotCooling(question);
       const { promise, resolve } = createAnswer();
       const entry = enter(question, [...old.resolvers.splice(0), resolve]);
       const event = { ...envelope("approval_withdrawn"), ...links(old.approval), reason: "superseded" };
