@@ -264,7 +264,8 @@ real("a recording holds what was written, when it was, up to its cap", async () 
   const failing = { recorder: { seal: () => Promise.reject(new Error("the disk is full")) } };
   const unkept = await stand.send(signer, { action: "speak", recording: "on" }, { options: failing });
   assert.deepEqual([unkept.kind, "recordingDigest" in unkept && unkept.recordingDigest], ["answered", null]);
-  const capped = { recorder, recordingBytes: 5 };
+  // Room for two pieces, and five bytes of them.
+  const capped = { recorder, recordingBytes: 2 * 64 + 5 };
   expectAnswered(await stand.send(signer, { action: "speak", recording: "on" }, { options: capped }), 0);
   assert.equal(sealed[1]?.capped, true);
   assert.equal(Buffer.concat((sealed[1]?.chunks ?? []).map(({ data }) => data)).length, 5);
