@@ -33,6 +33,8 @@ const PIN = "471147";
 const ACTIONS = ["acme.report.create", "acme.membership.plan", "acme.membership.apply", "acme.thing.post"];
 /** How long a screen that just changed takes no key. */
 const STEADY_MS = 800;
+/** A key that nothing came of for so long has been dropped. */
+const SWALLOWED_MS = 5_000;
 
 describe("operations and plans in gw watch, in a real terminal", noTmux === null ? {} : { skip: noTmux }, () => {
   let folder: string;
@@ -124,6 +126,18 @@ describe("operations and plans in gw watch, in a real terminal", noTmux === null
     return agent.ask("POST", `/v1/plans/${plan["plan_id"]}/execute`, expected, { prefer: "wait=1" });
   }
 
+  /** Pressed again where it fell on a screen that had just changed: that takes no key. */
+  async function press(pane: Pane, key: string, opens: string): Promise<void> {
+    await pause(STEADY_MS);
+    await until(`${key} opens ${opens}`, () => {
+      pane.type(key);
+      return pane.shows(opens, SWALLOWED_MS).then(
+        () => true,
+        () => false,
+      );
+    });
+  }
+
   async function readOn(pane: Pane, painted: string[] = []): Promise<readonly string[]> {
     const pages: string[] = [];
     await until("the end of the card", async () => {
@@ -172,9 +186,7 @@ describe("operations and plans in gw watch, in a real terminal", noTmux === null
     assert.match(pane.text(), new RegExp(`^${id} {2}acme\\.report\\.create$`, "m"));
     pane.type("Enter");
     await pane.shows(/create_pending -> accepted: the provider named the/);
-    await pause(STEADY_MS);
-    pane.type("c");
-    await pane.shows("? Stop acme.report.create");
+    await press(pane, "c", "? Stop acme.report.create");
     pane.write("too dear");
     pane.type("Enter");
     await pane.shows("? Ask the provider to stop acme.report.create");
@@ -208,9 +220,7 @@ describe("operations and plans in gw watch, in a real terminal", noTmux === null
     await pane.shows("> ! acme.report.create");
     assert.ok(pane.text().includes(`type: gw operation reconcile ${lying}`));
     Object.assign(script.jobs[1] ?? {}, { named: "job-2", state: "succeeded" });
-    await pause(STEADY_MS);
-    pane.type("r");
-    await pane.shows("? Read once more, on your word");
+    await press(pane, "r", "? Read once more, on your word");
     pane.write(PIN);
     pane.type("Enter");
     await pane.shows(/acme\.report\.create job-2 {2}(done, says the provider|succeeded)/);
@@ -238,13 +248,7 @@ describe("operations and plans in gw watch, in a real terminal", noTmux === null
     assert.deepEqual(rows().slice(0, 3), order);
     assert.match(pane.text(), /^> {3}acme\.report\.create job-2/m);
     // A row that has just changed takes no key: the next press is the one that counts, and it counts for the same row.
-    const asked = `? Stop acme.report.create (${ids[1]})`;
-    await until("the prompt opens", async () => {
-      await pause(STEADY_MS);
-      if (!pane.text().includes(asked)) pane.type("c");
-      await pause(STEADY_MS);
-      return pane.text().includes(asked);
-    });
+    await press(pane, "c", `? Stop acme.report.create (${ids[1]})`);
     pane.type("Escape");
     await until("the prompt is closed", () => !pane.text().includes("? Stop"));
     await finish(...ids.slice(1));
@@ -344,9 +348,7 @@ describe("operations and plans in gw watch, in a real terminal", noTmux === null
     pane.type("o");
     await pane.shows("> ! acme.thing.post");
     assert.ok(pane.text().includes(`type: gw operation settle ${id}`));
-    await pause(STEADY_MS);
-    pane.type("r");
-    await pane.shows("nothing can be read for acme.thing.post");
+    await press(pane, "r", "nothing can be read for acme.thing.post");
     assert.doesNotMatch(pane.text(), /PIN/);
     pane.close();
     await home.must(["login", "--for", "2m"]);
