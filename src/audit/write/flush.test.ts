@@ -32,17 +32,37 @@ function slowDisk() {
   };
 }
 
-test("short flushes run inline; a disk that becomes slow moves them to the thread pool, a quick one back", async () => {
+test("short flushes run inline; a disk that becomes slow moves them to the thread pool, all but a few, a quick one back", async () => {
   const disk = slowDisk();
   const flush = startFlushing(disk, 0.25);
-  const run = async (times: number, ms: number): Promise<string | undefined> => {
+  const run = async (times: number, ms: number): Promise<readonly string[]> => {
     disk.take(ms);
     for (let index = 0; index < times; index++) await flush(disk.file);
-    return disk.done.at(-1);
+    return disk.done.slice(-32);
   };
-  assert.equal(await run(50, 0.1), "inline");
-  assert.equal(await run(50, 1), "pool");
-  assert.equal(await run(50, 0.1), "inline");
+  const inlineOf = (done: readonly string[]): number => done.filter((how) => how === "inline").length;
+  assert.equal(inlineOf(await run(50, 0.1)), 32);
+  assert.equal(inlineOf(await run(50, 100)), 2);
+  assert.equal(inlineOf(await run(400, 0.1)), 32);
+});
+
+test("what the pool adds to a flush does not keep a quick disk there", async () => {
+  const disk = slowDisk();
+  const late: LogFile = {
+    ...disk.file,
+    async sync() {
+      disk.take(5);
+      await disk.file.sync();
+      disk.take(0.1);
+    },
+  };
+  const flush = startFlushing(disk, 0.25);
+  disk.take(1);
+  for (let index = 0; index < 10; index++) await flush(late);
+  assert.equal(disk.done.at(-1), "pool");
+  disk.take(0.1);
+  for (let index = 0; index < 400; index++) await flush(late);
+  assert.equal(disk.done.at(-1), "inline");
 });
 
 test("one slow flush among quick ones does not send the next to the pool, a stretch of them does", async () => {
