@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 
 export const TICKS_PER_S = 100;
-const LOOK_MS = 500;
+const LOOK_MS = 2_000;
 /** Fields of the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. */
 const BUSY = [0, 1, 2, 5, 6, 7];
 
