@@ -42,8 +42,8 @@ test("short flushes run inline; a disk that becomes slow moves them to the threa
   };
   const inlineOf = (done: readonly string[]): number => done.filter((how) => how === "inline").length;
   assert.equal(inlineOf(await run(50, 0.1)), 32);
-  assert.equal(inlineOf(await run(50, 100)), 2);
-  assert.equal(inlineOf(await run(400, 0.1)), 32);
+  assert.equal(inlineOf(await run(50, 100)), 1);
+  assert.equal(inlineOf(await run(1_000, 0.1)), 32);
 });
 
 test("what the pool adds to a flush does not keep a quick disk there", async () => {
@@ -61,7 +61,7 @@ test("what the pool adds to a flush does not keep a quick disk there", async () 
   for (let index = 0; index < 10; index++) await flush(late);
   assert.equal(disk.done.at(-1), "pool");
   disk.take(0.1);
-  for (let index = 0; index < 400; index++) await flush(late);
+  for (let index = 0; index < 1_000; index++) await flush(late);
   assert.equal(disk.done.at(-1), "inline");
 });
 

@@ -6,7 +6,7 @@ const FLUSH_WEIGHT = 0.1;
 /** A longer one counts as so many times the limit: one hiccup of the disk is soon forgotten. */
 const MOST_LIMITS = 4;
 /** While the disk is slow, one flush in so many runs inline, to learn whether it still is. */
-const LOOK_EVERY = 16;
+const LOOK_EVERY = 32;
 
 /**
  * Makes what was written durable: inline while flushes are short, since the thread pool costs more than it saves, and
