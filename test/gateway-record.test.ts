@@ -212,7 +212,9 @@ test("nor does the card of a retry or of a redirect show a sensitive input", asy
   });
   bench.credentials.set("acme-token", { eachUse: true, disabled: false, origin: provider.origin });
   const run = await openApproved();
-  const call = bench.gateway.startCall(caller, run.id, { action: "acme.door.look", input: { pin: PIN, hint: PIN } });
+  // Not every encoder leaves a star as it is.
+  const input = { pin: `${PIN}*`, hint: PIN };
+  const call = bench.gateway.startCall(caller, run.id, { action: "acme.door.look", input });
   const targets: string[] = [];
   let done = false;
   void call.done.finally(() => (done = true));
@@ -227,6 +229,7 @@ test("nor does the card of a retry or of a redirect show a sensitive input", asy
   assert.equal((await call.done).outcome, "success");
   assert.equal(provider.received.at(-1)?.url, `/v1/moved?from=${PIN}&to=hall`);
   assert.equal(targets.length, 3);
+  assert.equal(targets[1], targets[0], "the card of a retry shows what the first one did");
   assert.match(targets[2] ?? "", /\/v1\/moved\?from=sensitive-11-bytes-sha256-[0-9a-f]{64}&to=hall$/);
   assert.ok(!JSON.stringify([targets, bench.events()]).includes(PIN), "a sensitive value is on a card or in the log");
 });

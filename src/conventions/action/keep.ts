@@ -1,4 +1,5 @@
 import { canonicalJson, digestBytes } from "../../kernel/canonical-json.ts";
+import { defaults } from "../../kernel/defaults.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json.ts";
 import { argumentOf } from "./gather.ts";
 import { type ActionDefinition, type InputField, isByDigest, WHOLE } from "./pack.ts";
@@ -34,16 +35,49 @@ export function maskOpaque(action: ActionDefinition, args: JsonObject): JsonObje
   return Object.keys(masked).length === 0 ? args : { ...args, ...masked };
 }
 
-/** A text, such as an address that a provider answered with, with the same stand-ins wherever such a value stands in it. */
-export function hideOpaque(action: ActionDefinition, args: JsonObject, text: string): string {
-  return action.inputs.reduce((rest, field) => {
+/**
+ * An address that a provider answered with, with the same stand-ins wherever such a value stands in its path or query, however it
+ * is encoded there. Its origin stays: whoever chose the value does not choose what a person is not shown of where it goes.
+ */
+export function hideOpaque(action: ActionDefinition, args: JsonObject, url: string): string {
+  const begins = url.indexOf("/", url.indexOf("//") + 2);
+  if (begins < 0) return url;
+  const [origin, rest] = [url.slice(0, begins), url.slice(begins)];
+  const standIns = new Map<string, string>();
+  for (const field of action.inputs) {
     const value = field.opaque ? argumentOf(field, args) : undefined;
-    if (value === undefined) return rest;
-    const said = typeof value === "string" ? value : canonicalJson(value);
-    const spellings = [said, encodeURIComponent(said), new URLSearchParams([["", said]]).toString().slice(1)];
-    const standIn = inWords(showOpaque(field, value));
-    return said === "" ? rest : spellings.reduce((left, spelling) => left.replaceAll(spelling, standIn), rest);
-  }, text);
+    if (value === undefined) continue;
+    // What is longer than the address is not in it.
+    for (const text of textsIn(value).filter(({ length }) => length > 0 && length <= rest.length))
+      if (!standIns.has(text)) standIns.set(text, inWords(showOpaque(field, value)));
+  }
+  // The longest first, and each place once: what stands in for one value may hold another.
+  const texts = [...standIns].sort(([a], [b]) => b.length - a.length);
+  if (texts.length === 0) return url;
+  const nothing = `${origin}/…`;
+  if (texts.reduce((sum, [text]) => sum + text.length, 0) > defaults.urlCharacters) return nothing;
+  const spelled = new RegExp(texts.map(([text]) => `(${[...text].map(spellingsOf).join("")})`).join("|"), "gu");
+  const hidden = rest.replace(spelled, (...found) => texts[found.indexOf(found[0], 1) - 1]?.[1] ?? "");
+  return hidden.length <= defaults.urlCharacters ? `${origin}${hidden}` : nothing;
+}
+
+/** As a value may stand in an address: a list also by its elements. */
+function textsIn(value: JsonValue): readonly string[] {
+  if (Array.isArray(value)) return [canonicalJson(value), ...value.flatMap(textsIn)];
+  return [typeof value === "string" ? value : canonicalJson(value)];
+}
+
+/** One character, as escapes of its bytes or as it is. */
+function spellingsOf(character: string): string {
+  const escapes = Buffer.from(character, "utf8")
+    .toString("hex")
+    .replaceAll(/../g, (hex) => `%${anyCase(hex)}`);
+  const plain = character.replace(/[\\^$.*+?()[\]{}|/]/, "\\$&");
+  return `(?:${escapes}|${plain}${character === " " ? "|\\+" : ""})`;
+}
+
+function anyCase(hex: string): string {
+  return hex.replaceAll(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
 }
 
 /** Where an argument's name and the name on the wire differ, and what goes out as a header field. */

@@ -128,7 +128,10 @@ async function ask(
   mode: "redirect" | "each_use" = "redirect",
 ): Promise<Authorization | null> {
   // What a card does not show of the arguments, it does not show in an address either.
-  const shown = (url: string): string => hideOpaque(outbound.definition.action, outbound.input, url);
+  const { bound } = outbound;
+  const own = describeSend(bound).url;
+  const shown = (url: string): string =>
+    url === own ? bound.kept.url : hideOpaque(outbound.definition.action, outbound.input, url);
   const call = {
     callId,
     outbound: { ...outbound, method: target.method },
