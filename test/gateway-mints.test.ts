@@ -104,6 +104,14 @@ test("a new secret that stands in the answer a second time, in a field too, is t
   assert.equal(bench.rows("notes", "minted").length, 1);
 });
 
+test("an answer that says its new secret a second time as a number is withheld", async () => {
+  answer("application/json", '{"id":7,"token":{"secret":"4111222233334444"},"serial":4111222233334444}');
+  const result = await create();
+  assert.deepEqual([result.outcome, result.response?.body_kind], ["success", "withheld"]);
+  assert.equal(result.transport_observation.reason, "mint_repeated");
+  assert.equal(bench.rows("notes", "minted").length, 1);
+});
+
 test("a refusal without the member is handed on as it is", async () => {
   provider.answer((_request, response) => {
     response.writeHead(422, { "content-type": "application/json" }).end(JSON.stringify({ error: "quota" }));

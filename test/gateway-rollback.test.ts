@@ -163,6 +163,13 @@ test("nor where the very answer that brings it says it a second time", async () 
   assert.equal((await rollBack("dep-5").done).outcome, "success");
 });
 
+test("a promotion whose answer says its capability as a number too is done, and told without its answer", async () => {
+  promotion = { ...promotion, capability: { capability_id: "4111222233334444" }, account: 4111222233334444 };
+  const { outcome, response } = await promote("sha256:r1");
+  assert.deepEqual([outcome, response?.body_kind, response?.body], ["success", "withheld", null]);
+  assert.equal((await rollBack("dep-5").done).outcome, "success");
+});
+
 test("nor where the provider does not call its answer JSON, nor a tool in a box, which gets the rest of it", async () => {
   type = "text/plain";
   const { response, outcome } = await promote("sha256:r1");
