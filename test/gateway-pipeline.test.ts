@@ -239,6 +239,21 @@ test("a call that was denied is not asked again at once by way of a session that
   assert.deepEqual([asked?.card?.asks, asked?.card?.call, more], ["session", null, undefined]);
 });
 
+test("a call that was denied by itself is not asked again at once by way of another session", {
+  timeout: 30_000,
+}, async () => {
+  bench.credentials.set("acme-token", { eachUse: true, disabled: false, origin: provider.origin });
+  const first = get(await openApproved());
+  await bench.waiting();
+  await bench.deny("no");
+  await assert.rejects(first, denies("approval_denied"));
+  await assert.rejects(get(await bench.openRun(caller, ["acme.thing.get"])), denies("approval_cooling_down"));
+  const limits = { attempts: 5, sideEffects: 0, durationMs: 600_000, spendCents: 0 };
+  const asked = { purpose: "test", actions: ["acme.thing.get"], limits, opensWithCall: true };
+  await assert.rejects(get(await bench.gateway.openRun(caller, asked)), denies("approval_cooling_down"));
+  assert.equal(provider.received.length, 0);
+});
+
 test("a purchase asks on every call", async () => {
   const run = await openApproved(["acme.thing.buy"], { spendCents: 60 });
   const buy = call(run as never, "acme.thing.buy", { name: "n" });

@@ -58,6 +58,10 @@ export function writeQuestion(
   const standing = sessionOf(run, caller);
   const allowed = [...(scope?.actions ?? []), ...(call === null ? [] : [allowedBy(call.outbound)])];
   const demand = (): Demand => demandNow(core, allowed);
+  const about = {
+    request: call === null ? null : { digest: call.sameAs ?? call.outbound.requestDigest, target: call.target },
+    ...(ticket === undefined ? {} : { ticket: ticket.scopeDigest }),
+  };
   const accept = ticketEntry?.accept ?? (mode === "session" && call === null ? core.acceptTicket(run) : undefined);
   return {
     mode,
@@ -69,13 +73,8 @@ export function writeQuestion(
     deadlineBootMs: run.budget.deadlineBootMs,
     ...(call?.approvalId === undefined ? {} : { approvalId: call.approvalId }),
     budget: scope === null ? null : budget,
-    askDigest: digestJson({
-      mode,
-      scope: scope === null ? null : scopeRecord(scope),
-      request: call === null ? null : { digest: call.sameAs ?? call.outbound.requestDigest, target: call.target },
-      ...(ticket === undefined ? {} : { ticket: ticket.scopeDigest }),
-      notes,
-    }),
+    askDigest: digestJson({ mode, scope: scope === null ? null : scopeRecord(scope), ...about, notes }),
+    ...(call === null ? {} : { callDigest: digestJson(about) }),
     ...(accept === undefined ? {} : { accept }),
     demand,
     writeCard: (approval_id, created_at, expires_at): Card => ({

@@ -85,10 +85,11 @@ export function createLine({ clock, ids }: { readonly clock: Clock; readonly ids
       throw new Denied("approvals_full", "Too many questions of this user wait for a person already.");
     },
 
-    requireNotCooling({ uid, askDigest, budget }: Question): void {
+    requireNotCooling({ uid, askDigest, callDigest, budget }: Question): void {
       const nowMs = clock.bootMs();
-      const key = coolDownKey(uid, askDigest);
-      if (!isCoolingDown(coolDowns, key, budget, nowMs)) return;
+      const keys = [askDigest, ...(callDigest === undefined ? [] : [callDigest])].map((one) => coolDownKey(uid, one));
+      const key = keys.find((one) => isCoolingDown(coolDowns, one, budget, nowMs));
+      if (key === undefined) return;
       const seconds = Math.ceil(((coolDowns.get(key)?.untilBootMs ?? nowMs) - nowMs) / 1000);
       throw new Denied(
         "approval_cooling_down",
@@ -96,10 +97,13 @@ export function createLine({ clock, ids }: { readonly clock: Clock; readonly ids
       );
     },
 
-    coolDown({ uid, askDigest, budget }: Question): void {
+    coolDown({ uid, askDigest, callDigest, budget }: Question): void {
       const nowMs = clock.bootMs();
       const denied = { untilBootMs: nowMs + defaults.denialCoolDownMs, budget };
-      coolDowns = addCoolDown(coolDowns, coolDownKey(uid, askDigest), denied, nowMs, defaults.coolDownsRemembered);
+      // With a budget the question was about more than its call, and that may be what was denied.
+      const digests = callDigest === undefined || budget !== null ? [askDigest] : [askDigest, callDigest];
+      for (const digest of digests)
+        coolDowns = addCoolDown(coolDowns, coolDownKey(uid, digest), denied, nowMs, defaults.coolDownsRemembered);
     },
   };
 }

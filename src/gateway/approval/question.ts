@@ -18,6 +18,8 @@ export interface Question extends CardPlace {
   readonly action: string | null;
   /** What is asked, without identifiers and budget: the same question again has the same digest. */
   readonly askDigest: string;
+  /** The same of the call alone, where there is one: what is denied by itself is not asked as a part of something larger. */
+  readonly callDigest?: string;
   /** The budget that would be granted; null where none would. */
   readonly budget: LimitsRecord | null;
   readonly deadlineBootMs: number;
