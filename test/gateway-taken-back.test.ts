@@ -62,3 +62,22 @@ test("a no to it is told to the others, and ends nothing but the run", async () 
   assert.equal(run.state, "ended");
   assert.equal(provider.received.length, 0);
 });
+
+test("where the session without the call was denied a moment ago, nobody is asked for it, and the call is taken back", async () => {
+  const caller = scriptedCaller();
+  const limits = { attempts: 40, sideEffects: 5, durationMs: 86_400_000, spendCents: 0 };
+  const asked = { purpose: "test", actions: ["acme.thing.get", "acme.thing.burn"], limits };
+  await bench.gateway.openRun(caller, asked);
+  await waiting(bench);
+  await bench.deny("not today");
+  const run = await bench.gateway.openRun(caller, { ...asked, opensWithCall: true });
+  const first = bench.gateway.startCall(caller, run.id, { action: "acme.thing.burn", input: { name: "x" } });
+  const { approvalId } = await waiting(bench);
+  const other = bench.gateway.startCall(caller, run.id, { action: "acme.thing.get", input: {} });
+  const refused = assert.rejects(other.done, denies("approval_withdrawn"));
+  assert.equal(await bench.gateway.takeBack(caller, first.id), true);
+  await assert.rejects(first.done, denies("call_cancelled"));
+  await refused;
+  assert.deepEqual([bench.gateway.desk.find(approvalId)?.state, bench.gateway.desk.list()], ["withdrawn", []]);
+  assert.equal(run.state, "ended");
+});

@@ -1,5 +1,7 @@
 import { Denied } from "../kernel/failure.ts";
+import type { ApprovalId } from "../kernel/ids.ts";
 import { writeQuestion } from "./approval/cards.ts";
+import type { Ask, Question } from "./approval/question.ts";
 import type { LiveCaller } from "./ports.ts";
 import type { RunNeeds } from "./run/needs.ts";
 import type { Call } from "./run/run.ts";
@@ -25,11 +27,21 @@ function askWithout(core: RunNeeds, caller: LiveCaller, call: Call): boolean {
   if (admission.approvalId !== call.approvalId) return false;
   if (!core.book.waitingCalls(run.id).some((other) => other !== call && other.wanted)) return false;
   const question = writeQuestion(core, { mode: admission.mode, run, caller, scope: run.asked, call: null });
-  const ask = core.desk.supersede(admission.approvalId, question);
+  const ask = supersede(core, admission.approvalId, question);
   if (ask === null) return false;
   const { callerKey, session, mode } = admission;
   run.admission = { callerKey, session, mode, approvalId: ask.approvalId };
   return true;
+}
+
+/** Null also where a person denied what is left of the question a moment ago: nobody is asked for that, and the call is taken back. */
+function supersede({ desk }: Pick<RunNeeds, "desk">, approvalId: ApprovalId, question: Question): Ask | null {
+  try {
+    return desk.supersede(approvalId, question);
+  } catch (error) {
+    if (error instanceof Denied && error.code === "approval_cooling_down") return null;
+    throw error;
+  }
 }
 
 /** What `asking` gives, or the refusal at once when the call is taken back first. */
