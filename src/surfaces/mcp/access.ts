@@ -40,14 +40,15 @@ export function createAccessDesk(gateway: Gateway, caller: LiveCaller, door: Run
     // Each holds what it asks for until the session begins, also where whoever asked has taken it back.
     if (early >= defaults.mcpAccessRemembered)
       throw new Denied("too_many_requests", `${early} requests for access wait for the session to begin already.`);
-    const run = await door.enter(asked.purpose, request.actions.filter(isKnown), "nothing");
-    const { admission } = run;
-    const pending = pendingSession(run, caller.key);
-    // A person decides about the session first; whoever asked waits for both no longer than for one.
+    const needed = request.actions.filter(isKnown);
     early++;
-    const opened = Promise.resolve(pending)
-      .finally(() => early--)
-      .then(() => gateway.requestAccess(caller, run.id, request));
+    const entered = door.enter(asked.purpose, needed, "nothing");
+    const begun = entered.then((run) => pendingSession(run, caller.key)).finally(() => early--);
+    begun.catch(() => undefined);
+    const run = await entered;
+    const { admission } = run;
+    // A person decides about the session first; whoever asked waits for both no longer than for one.
+    const opened = begun.then(() => gateway.requestAccess(caller, run.id, request));
     const made: Request = {
       id: admission?.approvalId ?? null,
       answer: opened.then(({ answer }) => answer),
