@@ -105,3 +105,13 @@ test("a call that is asked for once more is told like any other: of a sensitive 
   assert.match(kept, new RegExp(OP));
   assert.ok(!JSON.stringify(bench.events()).includes(secret), "a sensitive value is in the log");
 });
+
+test("what stands beside the arguments of such a call, where its tool has no such member, is not kept", async () => {
+  const secret = "correct horse battery";
+  const flat = { action: "acme.secret.set", repeat_of: OP, name: "ci", value: secret };
+  const { structuredContent } = await wire.call("gw_repeat_call", flat);
+  const { fields_digest } = refused(structuredContent["correlation_id"]);
+  const kept = bench.eventsOf("content_kept").find(({ digest }) => digest === fields_digest)?.text ?? assert.fail();
+  assert.match(kept, new RegExp(OP));
+  assert.ok(!JSON.stringify(bench.events()).includes(secret), "a sensitive value is in the log");
+});

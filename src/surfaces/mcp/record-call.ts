@@ -52,11 +52,12 @@ export function recordToolCall(
   };
 }
 
-/** Of a tool of ours all of it, of an action what may be kept, of anything else nothing. */
+/** Of a tool of ours all of it, of an action what may be kept, of anything else nothing: neither where it stands in the wrong place. */
 function fieldsOf(gateway: Gateway, tool: string, input: JsonObject): JsonObject {
   if (tool === REPEAT) {
-    const { action = null, input: again = null, ...rest } = input;
-    return { ...safeFields({ "/body/action": action, "/body/input": again }, gateway.definition), "/arguments": rest };
+    const { action = null, input: again = null, repeat_of = null } = input;
+    const named = { "/body/action": action, "/body/repeat_of": repeat_of };
+    return safeFields({ ...named, "/body/input": again }, gateway.definition);
   }
   if (tool.startsWith("gw_")) return { "/arguments": input };
   const action = actionNameOf(tool);
