@@ -41,6 +41,21 @@ test("nor in JSON that its sender does not call so, as a host's output is", () =
   assert.equal(hideProvidersPlan(words, "plan_ours"), words);
 });
 
+test("a name of a few characters is hidden where it stands by itself, and changes nothing else", () => {
+  const body = {
+    plan_id: "7",
+    at: "2027-01-17T17:07:07Z",
+    use: "/v1/plans/7?p=7",
+    seats: "17 of 77",
+    plan_token: "pl",
+  };
+  const { body: shown } = hideProvidersPlan(answerOf(body), "plan_07pl");
+  assert.deepEqual(shown, {
+    ...{ plan_id: "plan_07pl", at: "2027-01-17T17:07:07Z", use: "/v1/plans/plan_07pl?p=plan_07pl" },
+    ...{ seats: "17 of 77", plan_token: "plan_07pl" },
+  });
+});
+
 test("an answer that names no plan stays as it is", () => {
   for (const body of [{ plan_id: "" }, { plan_id: 7, text: "7" }, "plan_id", null, ["plan_id"]] as const) {
     const answer = answerOf(body);

@@ -28,7 +28,15 @@ export function hideInRecord(plan: PlanRecord, response: ResponseRecord, ours: s
 function hiderOf(body: JsonValue | undefined, ours: string): ((value: JsonValue) => JsonValue) | null {
   const names = body !== undefined && isJsonObject(body) ? MEMBERS.flatMap((member) => namesIn(body[member])) : [];
   if (names.length === 0) return null;
-  const hide = (text: string): string => names.reduce((rest, name) => rest.replaceAll(name, ours), text);
+  // In one go, the longest first: ours may hold one of theirs.
+  const spelled = new RegExp(
+    names
+      .toSorted((a, b) => b.length - a.length)
+      .map(patternOf)
+      .join("|"),
+    "gu",
+  );
+  const hide = (text: string): string => text.replace(spelled, () => ours);
   const everywhere = (value: JsonValue): JsonValue => {
     if (typeof value === "string") return hide(value);
     if (Array.isArray(value)) return value.map(everywhere);
@@ -43,4 +51,12 @@ function namesIn(value: JsonValue | undefined): readonly string[] {
   return typeof value === "string" && value !== ""
     ? [...new Set([value, encodeURIComponent(value.toWellFormed())])]
     : [];
+}
+
+/** So short that it is found by chance in clean text: such a name is one where it stands by itself. */
+const SHORT = 6;
+
+function patternOf(name: string): string {
+  const plain = name.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+  return name.length < SHORT ? `(?<![\\p{L}\\p{N}])${plain}(?![\\p{L}\\p{N}])` : plain;
 }
