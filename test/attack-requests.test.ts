@@ -209,6 +209,14 @@ describe("what an agent may write to its socket", asUser, () => {
       assert.equal(joined.status, 202, joined.text);
       const beside = await joiner.ask("POST", `/v1/runs/${idIn(opened, "run_id")}/requests`, body);
       assert.deepEqual([beside.status, beside.body["code"]], [413, "body_too_large"], beside.text);
+      // Nor for one whose approval is over, neither in memory nor in a file.
+      const path = `/v1/runs/${idIn(opened, "run_id")}`;
+      await home.must(["revoke", idIn(await other.ask("GET", path), "session_id")]);
+      const after = await other.ask("POST", `${path}/requests`, body);
+      assert.deepEqual([after.status, after.body["code"]], [413, "body_too_large"], after.text);
+      const multipart = { "content-type": "multipart/form-data; boundary=b", "transfer-encoding": "chunked" };
+      const large = await other.ask("POST", `${path}/requests/large`, undefined, multipart);
+      assert.deepEqual([large.status, large.body["code"]], [403, "session_ended"], large.text);
     } finally {
       other.close();
       joiner.close();

@@ -3,11 +3,13 @@ import type { JsonSchema } from "../../../packages/request/src/schema.ts";
 import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
 import type { Answer } from "../../../packages/request/src/serve.ts";
 import { type BoxRefusal, boxRefusals } from "../../conventions/box/refusal.ts";
+import { mayContinue } from "../../conventions/caller/session.ts";
 import { createAnswerRoom } from "../../gateway/answer-room.ts";
 import type { ContainedAnswer } from "../../gateway/contained/answer.ts";
 import type { ContainedRequest } from "../../gateway/contained/request.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { AnswerRoom, SpoolFile } from "../../gateway/ports.ts";
+import type { Session } from "../../gateway/run/run.ts";
 import type { Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -46,10 +48,10 @@ export function containedRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
       },
       anyCaller,
       // Megabytes are read, and parsed, for whom a person let into the run: anybody could hold everybody up with them.
-      ({ run_id }, { caller }) =>
-        gateway.run(caller, readId("run", run_id)).sessions.has(caller.key)
-          ? defaults.containedRequestBytes
-          : defaults.jsonBodyBytes,
+      ({ run_id }, { caller }) => {
+        const session = sessionIn(gateway, run_id, caller);
+        return session !== undefined && mayContinue(session) ? defaults.containedRequestBytes : defaults.jsonBodyBytes;
+      },
       undefined,
       { aboveBytes: defaults.jsonBodyBytes, take: (context) => takePlace(bodies, context) },
     ),
@@ -89,9 +91,11 @@ export function containedRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
       anyCaller,
       // Nothing is written to the disk for whom no person has let do so, nor more than the card says.
       ({ run_id }, { caller }) => {
-        const session = gateway.run(caller, readId("run", run_id)).sessions.get(caller.key);
+        const session = sessionIn(gateway, run_id, caller);
         if (session === undefined)
           throw new Denied("body_too_large", "No large body is taken before a person has let the run begin.");
+        if (!mayContinue(session))
+          throw new Denied("session_ended", `The approval of this caller ended (${session.endReason}).`);
         return (session.scope.requestBytes ?? 0) + defaults.spooledHeadBytes;
       },
       (context) => {
@@ -119,6 +123,11 @@ export function containedRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
       anyCaller,
     ),
   ];
+}
+
+/** Of whom a person let into the run; it may be over. */
+function sessionIn(gateway: Gateway, runId: string, caller: AgentContext["caller"]): Session | undefined {
+  return gateway.run(caller, readId("run", runId)).sessions.get(caller.key);
 }
 
 /** What is read of large requests is in memory until they are answered: all of them share a room, of which one caller has half. */
