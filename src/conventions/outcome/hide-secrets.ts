@@ -9,13 +9,18 @@ export function hideSecrets(
   content: ResponseContent,
   texts: readonly string[],
 ): ResponseContent & { readonly withheld: boolean } {
-  const secrets = texts.map((text) => Secret.fromText(text));
-  const screened = prepareScreen(secrets)(content, "redact");
-  for (const secret of secrets) secret.wipe();
-  if (screened.kind === "clean") return { ...content, withheld: false };
-  const { headers, body } = screened.content;
-  if (screened.kind === "withheld" || !isJson(body)) return { headers, body: EMPTY, withheld: true };
-  return { headers, body, withheld: false };
+  let left = content;
+  let withheld = false;
+  // Each by itself, the longest first: a screen of several looks for the shortest alone, and leaves what others hold beside it.
+  for (const text of texts.toSorted((a, b) => b.length - a.length)) {
+    using secret = Secret.fromText(text);
+    const screened = prepareScreen([secret])(left, "redact");
+    if (screened.kind === "clean") continue;
+    left = screened.content;
+    withheld ||= screened.kind === "withheld";
+  }
+  if (!withheld && (left === content || isJson(left.body))) return { ...left, withheld };
+  return { headers: left.headers, body: EMPTY, withheld: true };
 }
 
 function isJson(body: Buffer): boolean {
