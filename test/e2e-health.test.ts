@@ -140,6 +140,20 @@ describe("machines are told how the gateway fares, and nothing of what was calle
     for (const word of [SECRET, "ada", "demo.thing", "forged"]) assert.ok(!gateway.err().includes(word), word);
   });
 
+  test("what was locked while the log could not be written is not said to be locked since its start", async () => {
+    const limited = spawnSync("prlimit", [`--pid=${gateway.pid}`, "--fsize=512:unlimited"]);
+    if (limited.status !== 0) return;
+    await agent.ask("POST", "/v1/runs", { purpose: "p", actions: ["demo.thing.get"], budget: {} });
+    await until("it has stopped", async () => (await home.run(["status", "--json"])).code === 1);
+    await home.operator(["lock"]);
+    spawnSync("prlimit", [`--pid=${gateway.pid}`, "--fsize=unlimited:unlimited"]);
+    await home.must(["resume"]);
+    assert.equal((await home.run(["status", "--json"])).code, 4);
+    assert.equal(standings().at(-1), "locked: waits for gw unlock");
+    await home.must(["unlock"]);
+    await until("it knows that too", () => standings().at(-1) === "unlocked");
+  });
+
   test("gw status is a health check: 0 well, 4 locked, 1 when it sends nothing any more", async () => {
     assert.equal((await home.run(["status", "--json"])).code, 0);
     await home.must(["lock", "--reason", HOSTILE]);

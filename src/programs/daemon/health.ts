@@ -29,6 +29,8 @@ export interface Health {
 }
 
 const LOCKED = "locked since its start: waits for gw unlock --first";
+/** Where no event said that it was locked: the log could not take it. */
+const LOCKED_AGAIN = "locked: waits for gw unlock";
 const STOPPED = "sends nothing: the log or the state cannot be written. Mend the disk, then: gw resume";
 const TURNS: ReadonlySet<string> = new Set(["gateway_locked", "gateway_unlocked", "gateway_resumed"]);
 
@@ -55,6 +57,7 @@ export function createHealth(clock: Clock): Health {
           ? `locked (${event.reason}): gw status says what to do`
           : "locked by an operator: waits for gw unlock";
       }
+      if (event.event_type === "gateway_unlocked") whyLocked = LOCKED_AGAIN;
       if (TURNS.has(event.event_type)) tellStanding();
     }
   }
