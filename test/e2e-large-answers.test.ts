@@ -34,6 +34,8 @@ const BOUND_MIB = 640;
 const UPLOAD = "A".repeat(11_000_000);
 const UPLOADS = 56;
 const UPLOADS_OF_ONE = 8;
+/** A large request for the plane, and a small one for the room. */
+const NOTE = "n".repeat(300_000);
 const HELD = /^gw_answers_bytes ([0-9.e+]+)$/m;
 
 describe("large answers under way share one room", asUser, () => {
@@ -43,6 +45,7 @@ describe("large answers under way share one room", asUser, () => {
   let agent: Plane;
   let run: string;
   const seen = Promise.withResolvers<void>();
+  const noted = Promise.withResolvers<void>();
   const connections = new Agent({ keepAlive: true, maxSockets: CALLERS });
 
   before(async () => {
@@ -53,7 +56,8 @@ describe("large answers under way share one room", asUser, () => {
       response.writeHead(200, { "content-type": "application/json", "content-length": body.byteLength });
       // The last byte comes when the test has seen what waits meanwhile.
       response.write(body.subarray(0, -1));
-      void (large ? seen.promise : Promise.resolve()).then(() => response.end(body.subarray(-1)));
+      const waits = large ? seen.promise : asked.url.endsWith("notes") ? noted.promise : Promise.resolve();
+      void waits.then(() => response.end(body.subarray(-1)));
     });
     home = await new Home(makeFolder()).init();
     await home.addCredential("demo-token", provider.origin);
@@ -67,6 +71,13 @@ describe("large answers under way share one room", asUser, () => {
     limits: { timeout_s: 600 }
     input:
       id: { in: path, type: string, maxLength: 64 }
+  thing.note:
+    effect: write
+    request: { method: POST, path: /v1/notes, body: application/json }
+    limits: { timeout_s: 600 }
+    input:
+      note: { in: body, type: string, maxLength: 400000, opaque: true }
+      number: { in: body, type: integer }
 `,
       ),
     );
@@ -136,6 +147,30 @@ describe("large answers under way share one room", asUser, () => {
       for (const socket of sockets) socket.destroy();
     }
     await until("all places are free", async () => (await agent.ask("POST", path, sent)).status === 200);
+  });
+
+  test("large requests of a box that wait for a provider hold no more of the room than they are", async () => {
+    const asked = { purpose: "to wait", actions: ["demo.*"], budget: { side_effects: 20 }, contained: true };
+    const opened = await agent.ask("POST", "/v1/runs", asked);
+    await home.approve(idIn(opened, "approval_id"));
+    const path = `/v1/runs/${idIn(opened, "run_id")}/requests`;
+    const before = provider.received.length;
+    const many = openPlane(home.agentSocket, UPLOADS_OF_ONE + 4);
+    try {
+      const notes = Array.from({ length: UPLOADS_OF_ONE + 2 }, (_, number) => {
+        const body = Buffer.from(JSON.stringify({ note: NOTE, number })).toString("base64");
+        const headers = [["content-type", "application/json"]];
+        return many.ask("POST", path, { origin: provider.origin, method: "POST", target: "/v1/notes", headers, body });
+      });
+      await until("all wait for the provider", () => provider.received.length === before + notes.length);
+      const none = { origin: provider.origin, method: "PUT", target: "/v1/none", headers: [], body: UPLOAD };
+      assert.equal((await many.ask("POST", path, none)).status, 200);
+      noted.resolve();
+      assert.ok((await Promise.all(notes)).every(({ status }) => status === 200));
+    } finally {
+      noted.resolve();
+      many.close();
+    }
   });
 
   test("an answer made of millions of empty objects is handed on as text, and not read", async () => {

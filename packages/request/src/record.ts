@@ -47,8 +47,12 @@ export interface Steps<
 > {
   /** How large a body may be from this sender, asked before a byte of it is read; as large as the route says where absent. */
   mostBytes?(params: C["params"], principal: Who): number;
-  /** A body that grows beyond `aboveBytes` asks once for room, and is read on when it has some. */
-  readonly room?: { readonly aboveBytes: number; take(principal: Who): void | Promise<void> };
+  /** A body that grows beyond `aboveBytes` asks once for room, and is read on when it has some; when it is there, it is told how large it is. */
+  readonly room?: {
+    readonly aboveBytes: number;
+    take(principal: Who): void | Promise<void>;
+    fit(principal: Who, bytes: number): void;
+  };
   /** Where the files of this sender's request go while they arrive; into memory where absent. */
   openFile?(principal: Who): FileSink;
   /** Names the rule that allowed it, or throws Denied. */

@@ -60,10 +60,12 @@ export function bindRoute<C extends Command<unknown, unknown, unknown>, Who exte
       const own = steps.openFile;
       const sinks = own === undefined || principal === undefined ? openFile : () => own(principal);
       const intake = beginRequest(route, head, { openFile: sinks, ...limit });
+      const held = steps.room === undefined || principal === undefined ? null : roomy(intake, steps.room, principal);
       return {
-        intake: steps.room === undefined || principal === undefined ? intake : roomy(intake, steps.room, principal),
+        intake: held ?? intake,
         async conclude(principal, rawTrailers) {
           const accepted = await intake.finish(rawTrailers);
+          held?.fit();
           const { record, outcome } = await carryOut(route, principal, accepted, steps);
           if (record.decision.kind !== "allowed") intake.abort();
           return { record, reply: outcome.kind === "answer" ? outcome.answer : { error: outcome.error } };
@@ -77,7 +79,7 @@ function roomy<Who>(
   intake: Pick<Intake<unknown>, "push" | "abort">,
   room: NonNullable<Steps<Command<unknown, unknown, unknown>, Answer, Who & Principal>["room"]>,
   principal: Who & Principal,
-): Pick<Intake<unknown>, "push" | "abort"> {
+): Pick<Intake<unknown>, "push" | "abort"> & { fit(): void } {
   let bytes = 0;
   let asked = false;
   return {
@@ -90,6 +92,9 @@ function roomy<Who>(
       return ready === undefined ? written : ready.then(() => written);
     },
     abort: () => intake.abort(),
+    fit() {
+      if (asked) room.fit(principal, bytes);
+    },
   };
 }
 

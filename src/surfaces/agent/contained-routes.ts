@@ -8,7 +8,7 @@ import { createAnswerRoom } from "../../gateway/answer-room.ts";
 import type { ContainedAnswer } from "../../gateway/contained/answer.ts";
 import type { ContainedRequest } from "../../gateway/contained/request.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
-import type { AnswerRoom, SpoolFile } from "../../gateway/ports.ts";
+import type { AnswerHolder, AnswerRoom, SpoolFile } from "../../gateway/ports.ts";
 import type { Session } from "../../gateway/run/run.ts";
 import type { Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
@@ -53,7 +53,11 @@ export function containedRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneR
         return session !== undefined && mayContinue(session) ? defaults.containedRequestBytes : defaults.jsonBodyBytes;
       },
       undefined,
-      { aboveBytes: defaults.jsonBodyBytes, take: (context) => takePlace(bodies, context) },
+      {
+        aboveBytes: defaults.jsonBodyBytes,
+        take: (context) => takePlace(bodies, context),
+        fit: (context, bytes) => fitPlace(bodies, context, bytes),
+      },
     ),
     planeRoute(
       {
@@ -131,14 +135,25 @@ function sessionIn(gateway: Gateway, runId: string, caller: AgentContext["caller
 }
 
 /** What is read of large requests is in memory until they are answered: all of them share a room, of which one caller has half. */
-function takePlace(bodies: AnswerRoom, { caller, onGone }: AgentContext): void | Promise<void> {
+function takePlace(bodies: AnswerRoom, context: AgentContext): void | Promise<void> {
+  const { caller, onGone } = context;
   const holder = { callerKey: caller.key };
+  places.set(context, holder);
   const ready = Promise.withResolvers<void>();
   onGone(() => {
     bodies.leave(holder);
     ready.resolve();
   });
   return bodies.take(holder, defaults.containedRequestBytes, ready.resolve) ? undefined : ready.promise;
+}
+
+/** By the request: who holds the room for its body. */
+const places = new WeakMap<AgentContext, AnswerHolder>();
+
+/** Until it was read it could have become the largest; now that it waits for a person or a provider it holds no more than it is. */
+function fitPlace(bodies: AnswerRoom, context: AgentContext, bytes: number): void {
+  const holder = places.get(context);
+  if (holder !== undefined) bodies.fit(holder, bytes);
 }
 
 /** By the request that brings it: the file of a body until that is answered. */
