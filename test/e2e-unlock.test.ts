@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { createPublicKey } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { VerifyReport } from "../src/audit/verify/report.ts";
+import { intentEvent, makeKeys, openTestLog } from "./audit-kit.ts";
 import { asUser, codeOf, type Gateway, Home, makeFolder, openPlane, type Plane, within } from "./support/home.ts";
 import { answerChallenge, operatorOf } from "./support/operator-key.ts";
 
@@ -127,5 +129,20 @@ describe("what a gateway wrote that ended before anybody signed in", asUser, () 
     assert.deepEqual(await verdict(), [0, [], ["vouched_later", "vouched_later"]]);
     const again = await home.must(["audit", "vouch", "--json"]);
     assert.deepEqual(JSON.parse(again.out), { parts: [] });
+  });
+
+  test("what somebody put into the log does nothing to the terminal on which it is looked at", async () => {
+    await gateway.end();
+    const { operator } = await operatorOf(home);
+    const recipients = [createPublicKey(operator.readingKey)];
+    const vault = { vaultGeneration: 1, vaultHash: "00".repeat(32) };
+    const forged = await openTestLog(join(home.folder, "audit"), { keys: makeKeys(), recipients, vault });
+    await forged.append([{ ...intentEvent("forged"), occurred_at: "2026-01-01\u001b[1A\u001b[2K\u202e" }]);
+    await forged.close();
+    gateway = await home.up();
+    const last = /--through (\d+)/.exec((await home.operator(["audit", "vouch"])).err)?.[1] ?? "";
+    const { out } = await home.must(["audit", "vouch", "--through", last]);
+    assert.match(out, /2026-01-01\\u\{1b\}\[1A/);
+    assert.ok(!out.includes("\u001b") && !out.includes("\u202e"), out);
   });
 });

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { openReader } from "../../../audit/read/reader.ts";
 import type { Era } from "../../../audit/verify/era.ts";
 import { type VerifyReport, vouchedBy } from "../../../audit/verify/report.ts";
-import { counted } from "../../../kernel/display.ts";
+import { counted, showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { openHome } from "../../../vault/files/home.ts";
 import { answering } from "../answer.ts";
@@ -128,7 +128,8 @@ async function readParts(folder: string, readingKey: KeyObject, eras: readonly E
 function* describe(parts: readonly Part[]): Generator<string> {
   yield "Nobody signed in while these parts of the log were written, each by one process that has ended:";
   for (const { era, from, to, events } of parts) {
-    const when = from === null ? "no record" : `${from} to ${to}`;
+    // Whoever wrote the part chose its times, in whatever words.
+    const when = from === null || to === null ? "no record" : `${showIdentifier(from)} to ${showIdentifier(to)}`;
     const what = [...events].map(([type, count]) => `${type} ${count}`).join(", ");
     const how = era.reason === "crash" ? ", after one that did not stop cleanly" : "";
     yield `Frames ${era.firstFrame} to ${era.lastFrame}, ${when}${how}: ${what === "" ? "nothing" : what}`;
