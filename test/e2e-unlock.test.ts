@@ -1,12 +1,24 @@
 import assert from "node:assert/strict";
 import { createPublicKey } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { VerifyReport } from "../src/audit/verify/report.ts";
 import { intentEvent, makeKeys, openTestLog } from "./audit-kit.ts";
-import { asUser, codeOf, type Gateway, Home, makeFolder, openPlane, type Plane, within } from "./support/home.ts";
+import {
+  asUser,
+  codeOf,
+  type Gateway,
+  GW,
+  Home,
+  makeFolder,
+  openPlane,
+  PASSPHRASE,
+  type Plane,
+  within,
+} from "./support/home.ts";
 import { answerChallenge, operatorOf } from "./support/operator-key.ts";
+import { noTmux, openPane } from "./support/pane.ts";
 
 describe("operators who unlock at one moment", asUser, () => {
   let home: Home;
@@ -130,6 +142,36 @@ describe("what a gateway wrote that ended before anybody signed in", asUser, () 
     const again = await home.must(["audit", "vouch", "--json"]);
     assert.deepEqual(JSON.parse(again.out), { parts: [] });
   });
+
+  test(
+    "what was changed while the passphrase was typed is said, and not that all is well",
+    noTmux === null ? {} : { skip: noTmux },
+    async () => {
+      const twin = await new Home(makeFolder()).init();
+      await (await twin.up(["--locked"])).end();
+      const running = await twin.up();
+      const path = join(twin.folder, "audit", "0000000001.gwlog");
+      const pane = openPane(
+        makeFolder(),
+        `${GW} audit vouch --home ${twin.folder}; echo "EXIT $?"; cat`,
+        twin.environment(),
+      );
+      try {
+        await pane.shows("Passphrase");
+        const bytes = readFileSync(path);
+        writeFileSync(path, bytes.fill(bytes.readUInt8(200) ^ 1, 200, 201));
+        pane.write(PASSPHRASE);
+        pane.type("Enter");
+        await pane.shows(/EXIT \d/);
+        const said = pane.text().replaceAll(/\s+/g, " ");
+        assert.match(said, /Nothing was signed: the log is vouched for only while it holds\..* EXIT 1/);
+        assert.doesNotMatch(said, /nothing to sign/);
+      } finally {
+        pane.close();
+        await running.end();
+      }
+    },
+  );
 
   test("what somebody put into the log does nothing to the terminal on which it is looked at", async () => {
     await gateway.end();

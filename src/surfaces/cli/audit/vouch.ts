@@ -37,17 +37,14 @@ export function runVouch(options: VouchOptions, deps: CliDeps): Promise<Exit> {
   return answering(deps.io, async () => {
     const folder = join(options.home, "audit");
     const before = await look(folder, options, deps);
-    if (before.exit !== 0) {
-      deps.io.err("Nothing was signed: the log is vouched for only while it holds.");
-      printReport(before, options.json, deps.io);
-      return before.exit === 2 ? exits.usage : exits.denied;
-    }
+    if (before.exit !== 0) return tellBroken(before, options, deps.io);
     if (openParts(before).length === 0) return tellNothing(options, deps.io);
     requireNamed(options, openParts(before), deps.io);
     return await withGateway(options, deps, async (session) => {
       const looked = await look(folder, options, deps);
       const eras = openParts(looked);
-      if (looked.exit !== 0 || eras.length === 0) return tellNothing(options, deps.io);
+      if (looked.exit !== 0) return tellBroken(looked, options, deps.io);
+      if (eras.length === 0) return tellNothing(options, deps.io);
       const parts = await readParts(folder, session.operator.readingKey, eras);
       if (!options.json) for (const line of describe(parts)) sayProse(deps.io, line, 2);
       if (!(await isMeant(options, eras, deps.io))) {
@@ -73,6 +70,12 @@ function look(folder: string, { home }: VouchOptions, { random }: CliDeps): Prom
 /** The last one is still written, and is attested by signing in. */
 function openParts({ eras, attestations }: VerifyReport): readonly Era[] {
   return eras.slice(0, -1).filter((era) => era.attestedBy.length === 0 && vouchedBy(era, attestations) === null);
+}
+
+function tellBroken(report: VerifyReport, { json }: VouchOptions, io: CliIo): Exit {
+  io.err("Nothing was signed: the log is vouched for only while it holds.");
+  printReport(report, json, io);
+  return report.exit === 2 ? exits.usage : exits.denied;
 }
 
 function tellNothing({ json }: VouchOptions, io: CliIo): Exit {
