@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { VerifyReport } from "../src/audit/verify/report.ts";
-import { intentEvent, makeKeys, openTestLog } from "./audit-kit.ts";
+import { attest, intentEvent, makeKeys, openTestLog } from "./audit-kit.ts";
 import {
   asUser,
   codeOf,
@@ -140,7 +140,7 @@ describe("what a gateway wrote that ended before anybody signed in", asUser, () 
     for (const { events } of parts) assert.equal(events["gateway_started"], 1, JSON.stringify(events));
     assert.deepEqual(await verdict(), [0, [], ["vouched_later", "vouched_later"]]);
     const again = await home.must(["audit", "vouch", "--json"]);
-    assert.deepEqual(JSON.parse(again.out), { parts: [] });
+    assert.deepEqual(JSON.parse(again.out), { parts: [], others: [] });
   });
 
   test(
@@ -186,5 +186,63 @@ describe("what a gateway wrote that ended before anybody signed in", asUser, () 
     const { out } = await home.must(["audit", "vouch", "--through", last]);
     assert.match(out, /2026-01-01\\u\{1b\}\[1A/);
     assert.ok(!out.includes("\u001b") && !out.includes("\u202e"), out);
+  });
+});
+
+describe("what a signature for earlier parts covers", asUser, () => {
+  let home: Home;
+  let gateway: Gateway;
+  let lives: readonly (readonly [number, number])[];
+
+  /** A life of the gateway, of which this operator is the one who signed in. */
+  async function live(operator: string | null): Promise<void> {
+    const running = await home.up(["--locked"]);
+    if (operator !== null) {
+      const words = ["unlock", "--first", "--operator", operator, "--passphrase-file", pathOf(operator)];
+      const { code, err } = await within(home.start(words).exited, 120_000, "gw unlock");
+      assert.equal(code, 0, err);
+    }
+    await running.end();
+  }
+  const pathOf = (operator: string): string =>
+    operator === "ada" ? home.passphraseFile : `${home.folder}-${operator}`;
+
+  before(async () => {
+    home = await new Home(makeFolder()).init();
+    for (const name of ["bob", "carol"]) {
+      writeFileSync(pathOf(name), `${name} has a passphrase of their own\n`, { mode: 0o600 });
+      await home.must(["operator", "add", name, "--operator", "ada", "--new-passphrase-file", pathOf(name)]);
+    }
+    for (const operator of ["bob", "carol", null]) await live(operator);
+    await home.must(["operator", "remove", "bob", "--operator", "ada"]);
+    const vault = { vaultGeneration: 1, vaultHash: "00".repeat(32) };
+    const sealed = await openTestLog(join(home.folder, "audit"), { keys: makeKeys(), vault });
+    await attest(sealed, makeKeys(), "ada");
+    await sealed.append([intentEvent("hidden")]);
+    await sealed.close();
+    gateway = await home.up(["--operator", "ada"]);
+    const { eras } = JSON.parse((await home.verify()).out) as VerifyReport;
+    lives = eras.map(({ firstFrame, lastFrame }) => [firstFrame, lastFrame]);
+  });
+
+  after(() => gateway?.end());
+
+  test("is shown before it is given: also what only somebody signed for who is no operator", async () => {
+    const vouch = ["audit", "vouch", "--operator", "ada"];
+    const refused = await home.operator(vouch);
+    const through = /--through (\d+)/.exec(refused.err)?.[1] ?? assert.fail(refused.err);
+    const { out } = await home.must([...vouch, "--through", through]);
+    const shown = [...out.matchAll(/^Frames (\d+) to (\d+), (.*): /gm)];
+    const signers = shown.map(([, , , how = ""]) => /signed by (?:(\w+), who is no|key \w+, of no) operator/.exec(how));
+    assert.deepEqual(
+      signers.map((one) => one && (one[1] ?? "a stranger")),
+      ["bob", null, "a stranger"],
+      out,
+    );
+    assert.deepEqual(shown.at(-1)?.slice(1, 3).map(Number), lives.at(-2), "the last one before what is written now");
+    assert.match(out, /^NOT ALL OF THAT PART IS COUNTED/m);
+    assert.match(out, /^For who trusts your key alone, you vouch for what carol attested too: 1 part, between frames/m);
+    const [ada] = JSON.parse((await home.run(["operator", "list", "--json"])).out) as { readonly key: string }[];
+    assert.equal((await home.verify(["--operator", ada?.key ?? ""])).code, 0);
   });
 });

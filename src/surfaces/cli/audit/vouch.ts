@@ -1,11 +1,13 @@
 import type { KeyObject } from "node:crypto";
 import { join } from "node:path";
+import { keyIdOf, rawPublicOf } from "../../../audit/keys/raw.ts";
 import { openReader } from "../../../audit/read/reader.ts";
 import type { Era } from "../../../audit/verify/era.ts";
 import { type VerifyReport, vouchedBy } from "../../../audit/verify/report.ts";
 import { counted, showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { openHome } from "../../../vault/files/home.ts";
+import type { Vault } from "../../../vault/vault.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
@@ -21,12 +23,22 @@ export interface VouchOptions extends OperatorOptions {
   readonly through?: number;
 }
 
-/** A part of the log that was written by a process which ended before any operator signed in. */
+/** A part of the log that was written by a process which ended before anybody signed in who is an operator today. */
 interface Part {
   readonly era: Era;
+  /** Who signed for it all the same, and does not count. */
+  readonly signedBy: readonly string[];
   readonly from: string | null;
   readonly to: string | null;
   readonly events: ReadonlyMap<string, number>;
+}
+
+/** What another operator attested or vouches for: for whoever pins one key alone, that one's signature comes to cover it too. */
+interface Other {
+  readonly operator: string;
+  readonly parts: number;
+  readonly firstFrame: number;
+  readonly lastFrame: number;
 }
 
 /**
@@ -45,31 +57,56 @@ export function runVouch(options: VouchOptions, deps: CliDeps): Promise<Exit> {
       const eras = openParts(looked);
       if (looked.exit !== 0) return tellBroken(looked, options, deps.io);
       if (eras.length === 0) return tellNothing(options, deps.io);
-      const parts = await readParts(folder, session.operator.readingKey, eras);
-      if (!options.json) for (const line of describe(parts)) sayProse(deps.io, line, 2);
+      const { operator } = session;
+      const vault = session.home.readVault();
+      const parts = await readParts(folder, operator.readingKey, looked, (keyId) => signerOf(vault, keyId));
+      const others = othersIn(looked, keyIdOf(rawPublicOf("ed25519", operator.approver.key)).toString("hex"));
+      if (!options.json) for (const line of describe(parts, others)) sayProse(deps.io, line, 2);
       if (!(await isMeant(options, eras, deps.io))) {
         deps.io.out("Nothing was signed.");
         return exits.denied;
       }
       await signOffer(folder, looked, session, session.client, deps.vault, true);
-      const { name } = session.operator;
-      const done = { operator: name, parts: parts.map(({ era, from, to, events }) => told(era, from, to, events)) };
+      const { name } = operator;
+      const done = { operator: name, parts: parts.map(told), others: others.map(toldOther) };
       say(deps.io, options.json, done, `${name} vouches for ${counted(parts.length, "part")}. See: gw audit verify`);
       return exits.done;
     });
   });
 }
 
-/** An attestation by somebody who never was an operator counts for nothing here. */
+/** Those count whose keys a verifier is given (`gw operator list`): a removed operator signs for nothing, whatever time they write. */
 function look(folder: string, { home }: VouchOptions, { random }: CliDeps): Promise<VerifyReport> {
   const vault = openHome(home, random).readVault();
-  const operators = cuttersOf(vault).map(({ key }) => key);
+  const operators = vault.operators.map(({ approverKey }) => approverKey);
   return checkLog(folder, vault, { operators, allowUnattested: true, command: "gw audit vouch" });
 }
 
 /** The last one is still written, and is attested by signing in. */
 function openParts({ eras, attestations }: VerifyReport): readonly Era[] {
   return eras.slice(0, -1).filter((era) => era.attestedBy.length === 0 && vouchedBy(era, attestations) === null);
+}
+
+/** By the name that the list of operators has: the one in an attestation is what its signer wrote there. */
+function signerOf(vault: Pick<Vault, "lineage">, keyId: string): string {
+  const was = cuttersOf(vault).find(({ key }) => keyIdOf(key).toString("hex") === keyId);
+  return was === undefined ? `key ${keyId}, of no operator` : `${was.name}, who is no operator any more`;
+}
+
+function othersIn({ eras, attestations }: VerifyReport, ownKey: string): readonly Other[] {
+  const own = attestations.filter(({ keyId }) => keyId === ownKey);
+  const others = new Map<string, Other>();
+  for (const era of eras.slice(0, -1)) {
+    const [operator = vouchedBy(era, attestations)] = era.attestedBy;
+    if (operator === null || own.some((one) => isIn(era, one)) || vouchedBy(era, own) !== null) continue;
+    const { parts = 0, firstFrame = era.firstFrame } = others.get(operator) ?? {};
+    others.set(operator, { operator, parts: parts + 1, firstFrame, lastFrame: era.lastFrame });
+  }
+  return [...others.values()];
+}
+
+function isIn(era: Era, { frame }: { readonly frame: number }): boolean {
+  return frame >= era.firstFrame && frame <= era.lastFrame;
 }
 
 function tellBroken(report: VerifyReport, { json }: VouchOptions, io: CliIo): Exit {
@@ -79,7 +116,12 @@ function tellBroken(report: VerifyReport, { json }: VouchOptions, io: CliIo): Ex
 }
 
 function tellNothing({ json }: VouchOptions, io: CliIo): Exit {
-  say(io, json, { parts: [] }, "Every earlier part of the log is attested or vouched for. There is nothing to sign.");
+  say(
+    io,
+    json,
+    { parts: [], others: [] },
+    "Every earlier part of the log is attested or vouched for. There is nothing to sign.",
+  );
   return exits.done;
 }
 
@@ -103,9 +145,14 @@ async function isMeant(options: VouchOptions, eras: readonly Era[], io: CliIo): 
   return (await io.ask("Were these starts yours? y signs for them, anything else leaves it: ")).trim() === "y";
 }
 
-async function readParts(folder: string, readingKey: KeyObject, eras: readonly Era[]): Promise<readonly Part[]> {
-  const partOf = (frame: number): Era | undefined =>
-    eras.find(({ firstFrame, lastFrame }) => frame >= firstFrame && frame <= lastFrame);
+async function readParts(
+  folder: string,
+  readingKey: KeyObject,
+  looked: VerifyReport,
+  nameOf: (keyId: string) => string,
+): Promise<readonly Part[]> {
+  const eras = openParts(looked);
+  const partOf = (frame: number): Era | undefined => eras.find((era) => isIn(era, { frame }));
   const found = new Map<Era, { from: string | null; to: string | null; events: Map<string, number> }>();
   for (const era of eras) found.set(era, { from: null, to: null, events: new Map() });
   const from = { segment: eras[0]?.firstSegment ?? 1, offset: 0 };
@@ -125,22 +172,36 @@ async function readParts(folder: string, readingKey: KeyObject, eras: readonly E
   } finally {
     reader.close();
   }
-  return eras.map((era) => ({ era, ...(found.get(era) ?? { from: null, to: null, events: new Map() }) }));
+  return eras.map((era) => {
+    const signers = looked.attestations.filter((one) => isIn(era, one)).map(({ keyId }) => nameOf(keyId));
+    const read = found.get(era) ?? { from: null, to: null, events: new Map() };
+    return { era, signedBy: [...new Set(signers)], ...read };
+  });
 }
 
-function* describe(parts: readonly Part[]): Generator<string> {
-  yield "Nobody signed in while these parts of the log were written, each by one process that has ended:";
-  for (const { era, from, to, events } of parts) {
+function* describe(parts: readonly Part[], others: readonly Other[]): Generator<string> {
+  yield "No operator signed in while these parts of the log were written, each by one process that has ended:";
+  for (const { era, signedBy, from, to, events } of parts) {
     // Whoever wrote the part chose its times, in whatever words.
     const when = from === null || to === null ? "no record" : `${showIdentifier(from)} to ${showIdentifier(to)}`;
     const what = [...events].map(([type, count]) => `${type} ${count}`).join(", ");
     const how = era.reason === "crash" ? ", after one that did not stop cleanly" : "";
-    yield `Frames ${era.firstFrame} to ${era.lastFrame}, ${when}${how}: ${what === "" ? "nothing" : what}`;
+    const by = signedBy.map((name) => `, signed by ${name}`).join("");
+    yield `Frames ${era.firstFrame} to ${era.lastFrame}, ${when}${how}${by}: ${what === "" ? "nothing" : what}`;
+    if (events.has("unreadable"))
+      yield "NOT ALL OF THAT PART IS COUNTED: some of it does not open with your key. Have somebody look who reads it.";
   }
   yield "What each record says: gw audit export. Whoever could write to the home could have written them.";
+  for (const { operator, parts: count, firstFrame, lastFrame } of others)
+    yield `For who trusts your key alone, you vouch for what ${showIdentifier(operator)} attested too: ${counted(count, "part")}, between frames ${firstFrame} and ${lastFrame}.`;
 }
 
-function told(era: Era, from: string | null, to: string | null, events: ReadonlyMap<string, number>) {
+function told({ era, signedBy, from, to, events }: Part) {
   const { firstFrame, lastFrame, reason } = era;
-  return { first_frame: firstFrame, last_frame: lastFrame, reason, from, to, events: Object.fromEntries(events) };
+  const frames = { first_frame: firstFrame, last_frame: lastFrame };
+  return { ...frames, reason, signed_by: signedBy, from, to, events: Object.fromEntries(events) };
+}
+
+function toldOther({ operator, parts, firstFrame, lastFrame }: Other) {
+  return { operator, parts, first_frame: firstFrame, last_frame: lastFrame };
 }
