@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
-import fs, { readFileSync } from "node:fs";
+import fs, { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { systemRandom } from "../src/adapters/platform/system.ts";
 import { refreshMirror } from "../src/surfaces/client/mirror.ts";
-import { asUser, type Gateway, Home, makeFolder } from "./support/home.ts";
+import { asUser, type Gateway, Home, makeFolder, start } from "./support/home.ts";
+
+const SOURCES = join(import.meta.dirname, "..", "src");
 
 describe("an operator's copy of a log", asUser, () => {
   let home: Home;
@@ -37,5 +39,33 @@ describe("an operator's copy of a log", asUser, () => {
     await refreshMirror({ path: home.operatorSocket, requireServer: () => undefined }, copy, systemRandom);
     const copied = readFileSync(join(copy, name));
     assert.ok(copied.subarray(0, served.length).equals(served), `${copied.length} of ${served.length} bytes`);
+  });
+
+  test("is brought up to date by commands that an operator gives at the same time", async () => {
+    const copy = join(makeFolder(), "copy");
+    // A disk on which the last step of replacing a file takes its time.
+    const program = `
+      const { default: fs } = await import("node:fs");
+      const rename = fs.renameSync;
+      fs.renameSync = (...given) => (Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10), rename(...given));
+      (await import("node:module")).syncBuiltinESMExports();
+      const { refreshMirror } = await import(${JSON.stringify(join(SOURCES, "surfaces/client/mirror.ts"))});
+      const { systemRandom } = await import(${JSON.stringify(join(SOURCES, "adapters/platform/system.ts"))});
+      const door = { path: ${JSON.stringify(home.operatorSocket)}, requireServer: () => undefined };
+      for (let time = 0; time < 8; time++) await refreshMirror(door, ${JSON.stringify(copy)}, systemRandom);`;
+    const command = [process.execPath, "--input-type=module", "--eval", program];
+    const done = await Promise.all([1, 2, 3].map(() => start(command).exited));
+    for (const { code, err } of done) assert.equal(code, 0, err);
+  });
+
+  test("has the cut that is in force, whether it grew or shrank", async () => {
+    const copy = join(makeFolder(), "copy");
+    const name = join("audit", "cut.gwcut");
+    for (const cut of ["one\n", "a longer one\n", "a shorter\n", "another!!\n"]) {
+      writeFileSync(join(home.folder, name), cut);
+      await refreshMirror({ path: home.operatorSocket, requireServer: () => undefined }, copy, systemRandom);
+      assert.equal(readFileSync(join(copy, name), "utf8"), cut);
+    }
+    rmSync(join(home.folder, name));
   });
 });

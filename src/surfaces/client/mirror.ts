@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
+import { CUT_NAME, MAX_CUT_BYTES } from "../../audit/cut/cut.ts";
 import type { Random } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -18,6 +19,7 @@ import type { JsonValue } from "../../kernel/json.ts";
 import { anchorOf, checkAnchor } from "../../vault/anchor.ts";
 import { replaceFile } from "../../vault/files/atomic-write.ts";
 import { openHome, POLICY_NAME, VAULT_NAME } from "../../vault/files/home.ts";
+import { withLock } from "../../vault/files/lock.ts";
 import { makeFolder } from "../../vault/files/make-folder.ts";
 import { readPlainFile } from "../../vault/files/private-file.ts";
 import { parsePolicy } from "../../vault/policy/verify.ts";
@@ -39,11 +41,18 @@ const LOG_FILE = /^(?:[a-z]{1,32}\/)?[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$/;
 export async function refreshMirror(door: Door, folder: string, random: Random): Promise<void> {
   const connection = openConnection(door);
   try {
-    takeFiles(await connection.ask(homeAnswer, "GET", "/v1/home"), folder, random);
-    await takeLog(connection, join(folder, "audit"));
+    const served = await connection.ask(homeAnswer, "GET", "/v1/home");
+    makeFolder(folder);
+    await alone(folder, () => takeFiles(served, folder, random));
+    await takeLog(connection, folder, random);
   } finally {
     connection.close();
   }
+}
+
+/** Of the commands of one operator one at a time replaces a file. Never across an answer: a console brings it up to date in one process. */
+function alone(folder: string, work: () => void): Promise<void> {
+  return withLock(join(folder, "copy.lock"), work);
 }
 
 /** After a change that the gateway did not take: the next refresh starts from what it has. */
@@ -100,12 +109,19 @@ function takePack(folder: string, pack: string, bytes: string, random: Random): 
   if (untouched) replaceFile(own, served, random);
 }
 
-/** Files of the log only grow, but for zeros written ahead: what is not zero is never fetched twice. */
-async function takeLog(connection: Connection, folder: string): Promise<void> {
+/** Files of the log only grow, but for zeros written ahead: what is not zero is never fetched twice. The cut alone is replaced. */
+async function takeLog(connection: Connection, copy: string, random: Random): Promise<void> {
+  const folder = join(copy, "audit");
   makeFolder(folder);
   const files = await connection.ask(logFilesAnswer, "GET", "/v1/log/files");
   for (const { name, size } of files.filter((file) => LOG_FILE.test(file.name))) {
     const path = join(folder, name);
+    if (name === CUT_NAME) {
+      const cut = await readPart(connection, name, 0);
+      if (readPlainFile(path, MAX_CUT_BYTES)?.equals(cut) !== true)
+        await alone(copy, () => replaceFile(path, cut, random));
+      continue;
+    }
     makeFolder(dirname(path));
     const file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
     try {
@@ -123,13 +139,17 @@ async function takeLog(connection: Connection, folder: string): Promise<void> {
 async function takeFile(connection: Connection, file: number, name: string, size: number): Promise<void> {
   let from = writtenBytes(file);
   while (from < size) {
-    const read = await connection.ask(logBytesAnswer, "POST", "/v1/log/files/read", { body: { name, from } });
-    const part = Buffer.from(read.bytes, "base64");
+    const part = await readPart(connection, name, from);
     if (part.length === 0) break;
     // A disk with little room left may take a part: the rest is asked for again, and no hole stays.
     from += writeSync(file, part, 0, part.length, from);
   }
   if (fstatSync(file).size > size && writtenBytes(file) <= size) ftruncateSync(file, size);
+}
+
+async function readPart(connection: Connection, name: string, from: number): Promise<Buffer> {
+  const { bytes } = await connection.ask(logBytesAnswer, "POST", "/v1/log/files/read", { body: { name, from } });
+  return Buffer.from(bytes, "base64");
 }
 
 /** Looked for from the end: a console asks often, and segments are large. */
