@@ -136,17 +136,18 @@ export function startTurns(parts: TurnParts): TurnKeeper {
   /** Null where somebody else spoke first. */
   async function say(
     label: string,
-    after: string,
+    after: Last,
     word: Pick<Turn, "state" | "cut" | "of">,
     refreshToken: string | null,
   ): Promise<Turn | null> {
     const place = placeOf(label);
-    const generation = nextAfter(after);
+    const goesOn = after.turn !== null && compareSecrets(after.turn.of, word.of) === 0;
+    const generation = goesOn ? after.turn.generation + 1 : anewAfter(after.generation);
     const plain = Buffer.from(JSON.stringify({ refresh_token: refreshToken }), "utf8");
     const sealed = parts.seal(label, turnAbout(place, generation), plain);
     plain.fill(0);
     const { text, signature, turn } = signTurn(place, { ...word, generation, gateway, sealed }, parts.identity);
-    const values = [vaultId, place.place, generation, gateway, text, signature, sealed, after];
+    const values = [vaultId, place.place, generation, gateway, text, signature, sealed, after.generation];
     const [row] = await ask<{ moved: boolean }>(MOVE, values);
     if (row?.moved !== true) return null;
     const { digest, of } = turn;
@@ -155,7 +156,7 @@ export function startTurns(parts: TurnParts): TurnKeeper {
   }
 
   /** Ours from before it is said: whoever sees our word meanwhile shall not take it for one that an earlier life left. */
-  async function begin(label: string, after: string, word: Pick<Turn, "cut" | "of">, refreshToken: string | null) {
+  async function begin(label: string, after: Last, word: Pick<Turn, "cut" | "of">, refreshToken: string | null) {
     taken.add(label);
     let mine: Turn | null = null;
     try {
@@ -186,13 +187,13 @@ export function startTurns(parts: TurnParts): TurnKeeper {
   async function settled(label: string, of: SecretName, begins: boolean, untilMs: number): Promise<Last> {
     for (; ; await pause(untilMs, stuck(label))) {
       const last = await look(label, of, begins);
-      const { turn, generation } = last;
+      const { turn } = last;
       if (turn?.state !== "taken" || turn.gateway !== gateway || taken.has(label)) return last;
       const { refreshToken, maybeUsed } = parts.left(label, turn);
       const cut = refreshToken === null && (maybeUsed || turn.cut);
       const word = { state: "free", cut, of: turn.of } as const;
-      const next = await say(label, generation, word, refreshToken ?? tokenIn(label, turn));
-      if (next !== null) return { turn: next, generation: String(next.generation) };
+      const next = await say(label, last, word, refreshToken ?? tokenIn(label, turn));
+      if (next !== null) return lastOf(next);
     }
   }
 
@@ -202,12 +203,12 @@ export function startTurns(parts: TurnParts): TurnKeeper {
     try {
       let moved: Turn | null;
       try {
-        moved = await say(label, String(generation), word, refreshToken);
+        moved = await say(label, lastOf(mine), word, refreshToken);
       } catch {
         // Whether it was written is not known: what is there tells.
         const { turn: now } = await look(label, of, false);
         const done = now?.generation === generation + 1 && now.gateway === gateway && now.state === state;
-        moved = done ? now : await say(label, String(generation), word, refreshToken);
+        moved = done ? now : await say(label, lastOf(mine), word, refreshToken);
       }
       if (moved !== null) return;
       const { turn: now } = await look(label, of, false);
@@ -222,7 +223,8 @@ export function startTurns(parts: TurnParts): TurnKeeper {
     async take(label, { of, begins, own }) {
       const untilMs = clock.bootMs() + defaults.hubTurnMs;
       for (;;) {
-        const { turn, generation: last } = await settled(label, of, begins, untilMs);
+        const last = await settled(label, of, begins, untilMs);
+        const { turn } = last;
         if (turn === null && !begins) throw notBegun(label);
         const order = turn === null ? -1 : compareSecrets(turn.of, of);
         if (order > 0) throw behind(label);
@@ -248,11 +250,21 @@ export function startTurns(parts: TurnParts): TurnKeeper {
   };
 }
 
-/** With a new secret it begins anew where the last number is none that a gateway came to; whoever saw an earlier secret goes by the secret first. */
-function nextAfter(generation: string): number {
-  const last = Number(generation);
-  return isGeneration(last) || last === 0 ? last + 1 : 1;
+function lastOf(turn: Turn): Last {
+  return { turn, generation: String(turn.generation) };
 }
+
+/**
+ * With a new secret it goes on from whatever number stands there, and begins anew where that is none, or one from which nobody would count
+ * for long. Whoever saw an earlier secret goes by the secret first.
+ */
+function anewAfter(generation: string): number {
+  const last = Number(generation);
+  return last === 0 || (isGeneration(last) && last < MOST_GONE_ON_FROM) ? last + 1 : 1;
+}
+
+/** No gateways come that far by counting. */
+const MOST_GONE_ON_FROM = 2 ** 52;
 
 function readToken(plain: Buffer): string | null | undefined {
   try {

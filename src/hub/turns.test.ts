@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { test } from "node:test";
+import { rawPublicOf } from "../audit/keys/raw.ts";
+import type { HubConnection } from "./connect.ts";
+import { type SecretName, signTurn, type TurnRow } from "./turn-rows.ts";
+import { type SeenTurn, startTurns } from "./turns.ts";
+
+const identity = generateKeyPairSync("ed25519").privateKey;
+const publicKey = rawPublicOf("ed25519", identity);
+const first: SecretName = { addedAt: "2026-01-01T00:00:00.000Z", version: 1 };
+
+/** The one row of a credential, as the database moves it: by the number that it has, and by no other. */
+function makeRow() {
+  const held: { row: TurnRow | undefined } = { row: undefined };
+  const answer = (text: string, [, , generation, , statement, signature, sealed, after]: readonly unknown[]) => {
+    if (text.startsWith("select generation")) return held.row === undefined ? [] : [held.row];
+    const moved = (held.row?.generation ?? "0") === after;
+    if (moved) held.row = { generation: String(generation), statement, signature, sealed } as TurnRow;
+    return [{ moved, told: "0" }];
+  };
+  const connection: HubConnection = {
+    ask: async <Row extends object>(text: string, values: readonly unknown[] = []) =>
+      answer(text, values) as unknown as readonly Row[],
+    listen: async () => () => undefined,
+    onLost: () => undefined,
+    close: async () => undefined,
+  };
+  return { held, connection };
+}
+
+function gatewayOn(connection: HubConnection, gateway: string) {
+  let seen: SeenTurn | null = null;
+  return startTurns({
+    ...{ hubId: "hub", gateway, vaultId: "vault", identity, taken: new Set() },
+    clock: { wallMs: () => 0, bootMs: () => 0, bootId: "boot" } as never,
+    sleep: { sleep: (_ms, signal) => new Promise((resolve) => signal?.addEventListener("abort", () => resolve())) },
+    random: { bytes: (length) => randomBytes(length) },
+    connect: async () => connection,
+    hide: (label) => label,
+    seal: (_label, _about, plain) => Buffer.from(plain),
+    open: (_label, _about, sealed) => Buffer.from(sealed),
+    speakerOf: () => publicKey,
+    recall: () => seen,
+    remember: async (_label, one) => {
+      seen = one;
+    },
+    left: () => assert.fail("no earlier life"),
+  });
+}
+
+test("whatever number somebody gives to the row, a new secret is begun with and goes from gateway to gateway", async () => {
+  const { held, connection } = makeRow();
+  const [web1, web2] = [gatewayOn(connection, "web1"), gatewayOn(connection, "web2")];
+  const highest = ["88", "89", "90", "91", "92"].map((end) => `90071992547409${end}`);
+  const numbers = ["-9223372036854775808", "-1", "0", "1", "7", ...highest, "9223372036854775807"];
+  let of = first;
+  await (await web1.take("person", { of, begins: true, own: null })).end("token 1");
+  await (await web2.take("person", { of, begins: false, own: null })).end("token 2");
+  // Rows of turns are nobody's own, and a gateway that somebody owns signs what they like.
+  const spoiled = (generation: string): TurnRow => {
+    return { generation, statement: "{}", signature: Buffer.alloc(64), sealed: Buffer.alloc(0) };
+  };
+  const signed = (generation: string): TurnRow => {
+    const word = { gateway: "web3", state: "free", cut: false, of, sealed: Buffer.from("{}") } as const;
+    const place = { hubId: "hub", vaultId: "vault", place: "person" };
+    const { text, signature } = signTurn(place, { ...word, generation: Number(generation) }, identity);
+    return { generation, statement: text, signature, sealed: word.sealed };
+  };
+  const rows = [...numbers.map((one) => () => spoiled(one)), ...highest.slice(0, 3).map((one) => () => signed(one))];
+  for (const row of rows) {
+    held.row = row();
+    const { generation, statement } = held.row;
+    if (statement === "{}")
+      for (const each of [web1, web2])
+        await assert.rejects(each.take("person", { of, begins: false, own: null }), { code: "hub_turn_tampered" });
+    of = { ...of, version: of.version + 1 };
+    await (await web1.take("person", { of, begins: true, own: null })).end(`${generation} 1`);
+    for (const [index, each] of [web2, web1, web2].entries()) {
+      const turn = await each.take("person", { of, begins: false, own: null });
+      assert.equal(turn.refreshToken, `${generation} ${index + 1}`);
+      await turn.end(`${generation} ${index + 2}`);
+    }
+  }
+});
