@@ -107,6 +107,24 @@ describe("gw credential import", asUser, () => {
     assert.equal(readFileSync(at("netrc"), "utf8"), twice);
   });
 
+  test("leaves what goes on over several lines, and what a person noted beside an entry", async () => {
+    const long = `DEPLOY_KEY="-----BEGIN KEY-----\n${VALUES[1]}\nQmFzZTY0==\n-----END KEY-----"\n`;
+    const key = `NOTED_KEY="${VALUES[2]}" # for the "demo"s\n${long}`;
+    writeFileSync(at("long-env"), `${key}SLACK_BOT_TOKEN='${VALUES[0]}'\n`);
+    const places = ["--bind", "deploy-key=https://a.example", "--bind", "noted-key=https://b.example"];
+    const done = await take(["env", at("long-env"), ...places, "--yes", "--delete"]);
+    assert.equal(done.code, 0, done.err);
+    assert.doesNotMatch(done.err, /qmfzzty0/, "nor is another one a name");
+    assert.equal(readFileSync(at("long-env"), "utf8"), key, "the first line of it is no secret");
+    const note = "# the password for two is with bob\n# machine old.example login x password y\n";
+    writeFileSync(at("netrc"), `machine five.example\n${note}login ada password ${VALUES[3]}\n${note}`);
+    const noted = await take(["netrc", at("netrc"), "--yes", "--delete"]);
+    assert.equal(noted.code, 0, noted.err);
+    assert.doesNotMatch(noted.err, /old-example/);
+    assert.match(noted.err, /is gone from there/);
+    assert.equal(readFileSync(at("netrc"), "utf8"), note + note);
+  });
+
   test("takes what a link leads to out of the file that has it", async () => {
     writeFileSync(at("dot-env"), `# keep\nSTRIPE_API_KEY=${VALUES[1]}\n`);
     symlinkSync(at("dot-env"), at("link-env"));

@@ -13,6 +13,7 @@ export interface FoundSecret {
 }
 
 const NEW_LINE = 0x0a;
+const NOTE = 0x23;
 
 /** Where well-known tokens belong. Whatever is not here is asked for: a guess would send a secret somewhere. */
 const KNOWN: Readonly<Record<string, string>> = {
@@ -25,9 +26,11 @@ const KNOWN: Readonly<Record<string, string>> = {
   SLACK_BOT_TOKEN: "https://slack.com",
 };
 
-/** `NAME=value` or `export NAME="value"`, one a line. */
+/** `NAME=value` or `export NAME="value"`, one a line. What goes on over several lines is left, and none of it is taken for a name. */
 export function findInEnv(bytes: Buffer): readonly FoundSecret[] {
-  return linesOf(bytes).flatMap((line, at) => {
+  let within = -1;
+  return linesOf(bytes).flatMap((line, at, all) => {
+    if (at <= within) return [];
     const equals = line.indexOf("=");
     const name = line
       .subarray(0, Math.max(0, equals))
@@ -35,6 +38,8 @@ export function findInEnv(bytes: Buffer): readonly FoundSecret[] {
       .trim()
       .replace(/^export\s+/, "");
     if (!/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name)) return [];
+    const quote = openQuote(line.subarray(equals + 1));
+    if (quote !== null) within = all.findIndex((one, index) => index > at && trimmed(one).at(-1) === quote);
     const secret = unquoted(line.subarray(equals + 1));
     return secret === null ? [] : [{ ...bearer(labelOf(name), secret, KNOWN[name] ?? null), lines: [at] }];
   });
@@ -114,6 +119,8 @@ interface Word {
 function wordsOf(bytes: Buffer): readonly Word[] {
   return linesOf(bytes).flatMap((line, number) => {
     const words: Word[] = [];
+    // A note of a person's: none of its words is the file's.
+    if (line.find((byte) => byte > 0x20) === NOTE) return words;
     for (let start = -1, at = 0; at <= line.length; at++) {
       const blank = at === line.length || (line[at] ?? 0) <= 0x20;
       if (blank && start >= 0) words.push({ bytes: line.subarray(start, at), line: number });
@@ -128,16 +135,29 @@ function is({ bytes }: Word, word: string): boolean {
   return bytes.equals(Buffer.from(word));
 }
 
-/** Null where there is no value, or one that another program fills in (`${NAME}`). */
+/** Null where there is no value, not all of it, or one that another program fills in (`${NAME}`). */
 function unquoted(value: Buffer): Secret | null {
+  const given = trimmed(value);
+  const quoted = isQuote(given[0]);
+  if (quoted && (given.length < 2 || given.at(-1) !== given[0])) return null;
+  const bytes = quoted ? given.subarray(1, -1) : given;
+  return bytes.length === 0 || bytes[0] === 0x24 ? null : Secret.take(Buffer.from(bytes));
+}
+
+/** The quote that a value begins with and that does not come again: it goes on in the next line. */
+function openQuote(value: Buffer): number | null {
+  const bytes = trimmed(value);
+  const [quote] = bytes;
+  return quote !== undefined && isQuote(quote) && bytes.indexOf(quote, 1) < 0 ? quote : null;
+}
+
+function isQuote(byte: number | undefined): boolean {
+  return byte === 0x22 || byte === 0x27;
+}
+
+function trimmed(value: Buffer): Buffer {
   let [start, end] = [0, value.length];
   while (start < end && (value[start] ?? 0) <= 0x20) start++;
   while (end > start && (value[end - 1] ?? 0) <= 0x20) end--;
-  const quote = value[start];
-  if (end - start >= 2 && (quote === 0x22 || quote === 0x27) && value[end - 1] === quote) {
-    start++;
-    end--;
-  }
-  if (end <= start || value[start] === 0x24) return null;
-  return Secret.take(Buffer.from(value.subarray(start, end)));
+  return value.subarray(start, end);
 }
