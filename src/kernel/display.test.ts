@@ -86,5 +86,6 @@ test("a record on its way to a screen stays the same record, and its controls ar
   const shown = tameLine(JSON.stringify(record));
   assert.equal(shown, '{"a":"\\u009b31m\\u202e\\u200b\\u007f\\u2028é東😀","b":"\\udb40\\udc41"}');
   assert.deepEqual(JSON.parse(shown), record);
+  assert.equal(tameLine("\ufff9a\ufffbb\ufffa\u2800\u{1d173}"), "\\ufff9a\\ufffbb\\ufffa\\u2800\\ud834\\udd73");
   assert.equal(tameLine(`${ESCAPE}[1mbold${ESCAPE}[0m`), `${ESCAPE}[1mbold${ESCAPE}[0m`);
 });

@@ -82,7 +82,7 @@ const READABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S}]$/u;
 // Visible by category and yet blank or ignorable: fillers, variation selectors, the empty braille cell.
 const HIDDEN = /^[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800]$/u;
 // Beyond the controls of ASCII: those that terminals obey as well, and what reorders, hides or breaks a line.
-const ACTS = /[\u007f-\u009f\u2028\u2029\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/gu;
+const ACTS = /[\u007f-\u009f\u2028\u2029\u2800\p{Cf}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/gu;
 
 function escapePoint(point: string): string {
   return `\\u{${(point.codePointAt(0) ?? 0).toString(16)}}`;
