@@ -245,6 +245,9 @@ async function readRows(
   const said = readHubStatement<StateStatement>(given, "gw.hub-state/v1", identityKey);
   const ours = said?.hub_id === hubId && said.gateway === gateway && said.vault_id === vaultId;
   if (said === undefined || !ours || said.term !== term || said.tick !== tick) throw tampered(gateway);
+  // Times are reckoned with it: a gateway that somebody owns writes there whatever they like.
+  const aheadMs = typeof said.written_at === "string" ? Date.parse(said.written_at) - head.seen_ms : Number.NaN;
+  if (!(Math.abs(aheadMs) <= MOST_AHEAD_MS)) throw tampered(gateway);
   // An owned gateway does not end our connection with more than is read of one answer: what is left out does not fit the sum.
   const rows = await connection.ask<{ place: string; tick: string; sealed: Buffer }>(
     `select left(place, 128) as place, tick, sealed from (
@@ -260,9 +263,11 @@ async function readRows(
   // An old row that is put there twice adds nothing to the sum.
   if (new Set(sealed.map(({ place }) => place)).size < sealed.length) throw tampered(gateway);
   const opened = sealed.map((row) => openShared(seal, { hubId, vaultId, gateway, term }, row) ?? failTampered(gateway));
-  const aheadMs = Date.parse(said.written_at) - head.seen_ms;
   return { gateway, term, rows: opened, aheadMs, nowMs: head.now_ms, along: [] };
 }
+
+/** A clock that lost its battery is off by decades. */
+const MOST_AHEAD_MS = 100 * 366 * 86_400_000;
 
 function alive(gateway: string): Denied {
   return new Denied(
