@@ -144,6 +144,41 @@ describe("what a gateway wrote that ended before anybody signed in", asUser, () 
   });
 
   test(
+    "a person is asked whether the starts were theirs, and y alone signs",
+    noTmux === null ? {} : { skip: noTmux },
+    async () => {
+      const twin = await new Home(makeFolder()).init();
+      await (await twin.up(["--locked"])).end();
+      const running = await twin.up();
+      try {
+        for (const [answer, exit] of [
+          ["", 1],
+          ["yes", 1],
+          ["y", 0],
+        ] as const) {
+          const command = `${GW} audit vouch --home ${twin.folder}; echo "EXIT $?"; cat`;
+          const pane = openPane(makeFolder(), command, twin.environment());
+          try {
+            await pane.shows("Passphrase");
+            pane.write(PASSPHRASE);
+            pane.type("Enter");
+            await pane.shows("Were these starts yours?");
+            assert.match(pane.text().replaceAll(/\s+/g, " "), /Frames 0 to \d+, .*gateway_started 1/);
+            if (answer !== "") pane.write(answer);
+            pane.type("Enter");
+            await pane.shows(`EXIT ${exit}`);
+            assert.equal((await twin.verify()).code, exit, answer);
+          } finally {
+            pane.close();
+          }
+        }
+      } finally {
+        await running.end();
+      }
+    },
+  );
+
+  test(
     "what was changed while the passphrase was typed is said, and not that all is well",
     noTmux === null ? {} : { skip: noTmux },
     async () => {
