@@ -8,7 +8,8 @@ import { dirname } from "node:path";
 export function makeFolder(path: string, mode = 0o700): void {
   if (tryMake(path, mode)) return;
   makeFolder(dirname(path), mode);
-  mkdirSync(path, { mode });
+  // Another command may have made it meanwhile.
+  if (!tryMake(path, mode)) mkdirSync(path, { mode });
 }
 
 /** False where the folder above is missing; any other failure is thrown. */
