@@ -10,17 +10,17 @@ export interface EndedAttempts {
   add(attempt: string): void;
 }
 
+/** So many of the newest at least, and never twice as many: taking the oldest out one by one costs more than a second set. */
 export function rememberEnded(): EndedAttempts {
-  const names = new Set<string>();
+  let newer = new Set<string>();
+  let older = newer;
   return {
-    has: (attempt) => names.has(attempt),
+    has: (attempt) => newer.has(attempt) || older.has(attempt),
     add(attempt) {
-      names.add(attempt);
-      if (names.size <= KEPT) return;
-      for (const oldest of names) {
-        names.delete(oldest);
-        return;
-      }
+      newer.add(attempt);
+      if (newer.size < KEPT) return;
+      older = newer;
+      newer = new Set();
     },
   };
 }
