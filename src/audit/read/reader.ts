@@ -231,7 +231,8 @@ function cutTexts(plaintext: Buffer, count: number): string[] {
     ends.push(end);
   }
   // Where every byte is a character, one text for the whole frame is cut up: cheaper than decoding a text a record.
-  const whole = isAscii(plaintext.subarray(0, end)) ? plaintext.toString("latin1", 0, end) : undefined;
+  const whole =
+    ends.length > 1 && isAscii(plaintext.subarray(0, end)) ? plaintext.toString("latin1", 0, end) : undefined;
   let start = LENGTH_BYTES;
   return ends.map((at) => {
     const from = start + LENGTH_BYTES;
@@ -239,6 +240,10 @@ function cutTexts(plaintext: Buffer, count: number): string[] {
     return whole === undefined ? plaintext.toString("utf8", from, at) : whole.substring(from, at);
   });
 }
+
+/** header ‖ link_prev, and the tag: copied here for each frame, which costs less than a buffer or a view for each. */
+const ADDITIONAL = Buffer.alloc(HEADER_BYTES + LINK_BYTES);
+const TAG = Buffer.alloc(TAG_BYTES);
 
 function openFrame(cursor: Cursor, key: KeyObject): Buffer | undefined {
   const { buffer, at, header } = cursor;
@@ -249,22 +254,18 @@ function openFrame(cursor: Cursor, key: KeyObject): Buffer | undefined {
     end -=
       header.bodyLength < LENGTH_BYTES ? header.bodyLength : LENGTH_BYTES + buffer.readUInt32LE(end - LENGTH_BYTES);
   if (end - start < TAG_BYTES + LENGTH_BYTES) return undefined;
+  // On disk the two stand the other way round.
+  buffer.copy(ADDITIONAL, 0, at, start);
+  buffer.copy(ADDITIONAL, HEADER_BYTES, at - LINK_BYTES, at);
+  buffer.copy(TAG, 0, end - TAG_BYTES, end);
   try {
     const decipher = createDecipheriv("aes-256-gcm", key, ZERO_NONCE, { authTagLength: TAG_BYTES });
-    decipher.setAAD(additionalData(buffer, at));
-    decipher.setAuthTag(buffer.subarray(end - TAG_BYTES, end));
+    decipher.setAAD(ADDITIONAL);
+    decipher.setAuthTag(TAG);
     const plaintext = decipher.update(buffer.subarray(start, end - TAG_BYTES));
     decipher.final();
     return plaintext;
   } catch {
     return undefined;
   }
-}
-
-/** header ‖ link_prev. On disk they stand the other way round. */
-function additionalData(buffer: Buffer, at: number): Buffer {
-  const additional = Buffer.allocUnsafe(HEADER_BYTES + LINK_BYTES);
-  buffer.copy(additional, 0, at, at + HEADER_BYTES);
-  buffer.copy(additional, HEADER_BYTES, at - LINK_BYTES, at);
-  return additional;
 }
