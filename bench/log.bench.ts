@@ -20,6 +20,8 @@ const PARSED = 20_000;
 /** What a frame of one event is opened from: padded to this, after a header and a link. */
 const FRAME_BYTES = 1_024;
 const AROUND_BYTES = 48;
+/** The bound of memory that bin/gw starts a reader with. */
+const AS_GW = "--max-semi-space-size=4";
 
 /** The log beside what a reasonable engineer would have taken instead: SQLite for writing, a file hash for checking. */
 export const bench: Bench = {
@@ -258,7 +260,7 @@ function readJournals(folder: string): {
   readonly peakBytes: number;
 } {
   const program = join(import.meta.dirname, "log-read.ts");
-  const output = execFileSync(process.execPath, [program, folder], { encoding: "utf8" });
+  const output = execFileSync(process.execPath, [AS_GW, program, folder], { encoding: "utf8" });
   return JSON.parse(output) as ReturnType<typeof readJournals>;
 }
 

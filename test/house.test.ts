@@ -1,6 +1,16 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
@@ -113,6 +123,24 @@ test("the launcher says the version of its package, for which no Node is started
     const { status, stderr } = spawnSync(join(folder, "bin", "gw"), ["--version"], { env, encoding: "utf8" });
     assert.equal(status, 3);
     assert.deepEqual(stderr.match(/^gw: .*package\.json cannot be read.*\n$/)?.length, 1, stderr);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("the launcher bounds the young memory of its program, as the bench of reading a log does", () => {
+  const folder = mkdtempSync(join(tmpdir(), "gw-house-"));
+  try {
+    for (const name of ["bin", "src/programs", "node_modules/node/bin"])
+      mkdirSync(join(folder, name), { recursive: true });
+    for (const name of ["bin/gw", "bin/environment", "package.json"])
+      copyFileSync(join(root, name), join(folder, name));
+    symlinkSync(process.execPath, join(folder, "node_modules/node/bin/node"));
+    writeFileSync(join(folder, "src/programs/gw.ts"), "console.log(JSON.stringify(process.execArgv));\n");
+    const flags = execFileSync(join(folder, "bin", "gw"), ["status"], { env: {}, encoding: "utf8" });
+    const bound = "--max-semi-space-size=4";
+    assert.ok((JSON.parse(flags) as string[]).includes(bound), flags);
+    assert.ok(read("bench/log.bench.ts").includes(`"${bound}"`));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
