@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import fs, { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { request as ask, createServer } from "node:http";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
 import { systemRandom } from "../src/adapters/platform/system.ts";
 import { refreshMirror } from "../src/surfaces/client/mirror.ts";
@@ -39,6 +41,41 @@ describe("an operator's copy of a log", asUser, () => {
     await refreshMirror({ path: home.operatorSocket, requireServer: () => undefined }, copy, systemRandom);
     const copied = readFileSync(join(copy, name));
     assert.ok(copied.subarray(0, served.length).equals(served), `${copied.length} of ${served.length} bytes`);
+  });
+
+  test("keeps what came meanwhile, where a part of the log is on its way for long", async () => {
+    const name = join("audit", "0000000001.gwlog");
+    const copy = join(makeFolder(), "copy");
+    const asked = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
+    const slow = createServer((request, response) => {
+      const { method, url: path, headers } = request;
+      const onward = ask({ socketPath: home.operatorSocket, method, path, headers }, async (answer) => {
+        const body = await buffer(answer);
+        if (path?.endsWith("/read") === true) {
+          asked.resolve();
+          await released.promise;
+        }
+        response.writeHead(answer.statusCode ?? 0, answer.headers).end(body);
+      });
+      request.pipe(onward);
+    });
+    const place = join(makeFolder(), "slow.sock");
+    await new Promise<void>((resolve) => slow.listen(place, resolve));
+    try {
+      const late = refreshMirror({ path: place, requireServer: () => undefined }, copy, systemRandom);
+      await asked.promise;
+      await home.must(["lock"]);
+      await home.must(["unlock"]);
+      const served = readFileSync(join(home.folder, name));
+      await refreshMirror({ path: home.operatorSocket, requireServer: () => undefined }, copy, systemRandom);
+      released.resolve();
+      await late;
+      assert.ok(readFileSync(join(copy, name)).subarray(0, served.length).equals(served));
+    } finally {
+      released.resolve();
+      slow.close();
+    }
   });
 
   test("is brought up to date by commands that an operator gives at the same time", async () => {

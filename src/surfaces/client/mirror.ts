@@ -50,7 +50,7 @@ export async function refreshMirror(door: Door, folder: string, random: Random):
   }
 }
 
-/** Of the commands of one operator one at a time replaces a file. Never across an answer: a console brings it up to date in one process. */
+/** Of the commands of one operator one at a time writes to a file. Never across an answer: a console brings it up to date in one process. */
 function alone(folder: string, work: () => void): Promise<void> {
   return withLock(join(folder, "copy.lock"), work);
 }
@@ -125,7 +125,7 @@ async function takeLog(connection: Connection, copy: string, random: Random): Pr
     makeFolder(dirname(path));
     const file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
     try {
-      await takeFile(connection, file, name, size);
+      await takeFile(connection, copy, file, { name, size });
     } finally {
       closeSync(file);
     }
@@ -133,18 +133,31 @@ async function takeLog(connection: Connection, copy: string, random: Random): Pr
 }
 
 /**
- * Every byte is written to its own place, and nothing is cut off but zeros: two commands of one operator may bring the same copy up to
- * date at the same time.
+ * Every byte is written to its own place, and no zeros: two commands of one operator may bring the same copy up to date at the same time,
+ * and what was not yet written when a part was read may be there when it comes.
  */
-async function takeFile(connection: Connection, file: number, name: string, size: number): Promise<void> {
-  let from = writtenBytes(file);
-  while (from < size) {
+async function takeFile(
+  connection: Connection,
+  copy: string,
+  file: number,
+  { name, size }: { readonly name: string; readonly size: number },
+): Promise<void> {
+  for (let from = writtenBytes(file); from < size; ) {
     const part = await readPart(connection, name, from);
     if (part.length === 0) break;
-    // A disk with little room left may take a part: the rest is asked for again, and no hole stays.
-    from += writeSync(file, part, 0, part.length, from);
+    const at = from;
+    await alone(copy, () => writeWhole(file, withoutZeros(part), at));
+    from += part.length;
   }
-  if (fstatSync(file).size > size && writtenBytes(file) <= size) ftruncateSync(file, size);
+  if (fstatSync(file).size === size) return;
+  await alone(copy, () => {
+    if (writtenBytes(file) <= size) ftruncateSync(file, size);
+  });
+}
+
+/** A disk with little room left may take a part at a time: no hole stays. */
+function writeWhole(file: number, bytes: Buffer, at: number): void {
+  for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done, bytes.length - done, at + done);
 }
 
 async function readPart(connection: Connection, name: string, from: number): Promise<Buffer> {
@@ -157,12 +170,18 @@ function writtenBytes(file: number): number {
   const block = Buffer.alloc(LOOK_BYTES);
   for (let end = fstatSync(file).size; end > 0; ) {
     const start = Math.max(0, end - LOOK_BYTES);
-    let got = readSync(file, block, 0, end - start, start);
-    while (got > 0 && block[got - 1] === 0) got--;
-    if (got > 0) return start + got;
+    const got = readSync(file, block, 0, end - start, start);
+    const { length } = withoutZeros(block.subarray(0, got));
+    if (length > 0) return start + length;
     end = start;
   }
   return 0;
 }
 
 const LOOK_BYTES = 65_536;
+
+function withoutZeros(bytes: Buffer): Buffer {
+  let end = bytes.length;
+  while (end > 0 && bytes[end - 1] === 0) end--;
+  return bytes.subarray(0, end);
+}
