@@ -19,6 +19,7 @@ import { type DecidePorts, runUpgradeDecide } from "../src/surfaces/cli/upgrade/
 import { runUpgradeProbe } from "../src/surfaces/cli/upgrade/probe.ts";
 import { runUpgradeReview } from "../src/surfaces/cli/upgrade/review.ts";
 import { reviewFiles, reviewInThread } from "../src/surfaces/cli/upgrade/review-thread.ts";
+import { startThreadsFromOneFile } from "./support/threads.ts";
 import { whole } from "./support/whole.ts";
 import { acme, all, drop, push, put } from "./upgrade-acme.ts";
 
@@ -26,6 +27,7 @@ import { acme, all, drop, push, put } from "./upgrade-acme.ts";
 const UNHURRIED_MS = 3_600_000;
 const folder = mkdtempSync(join(tmpdir(), "gw-"));
 after(() => rmSync(folder, { recursive: true }));
+await startThreadsFromOneFile(join(import.meta.dirname, "..", "src", "surfaces", "cli", "upgrade", "review-thread.ts"));
 const path = (name: string): string => join(folder, name);
 const save = (name: string, content: unknown): string => {
   writeFileSync(path(name), typeof content === "string" ? content : JSON.stringify(content, null, 1));
