@@ -153,6 +153,7 @@ describe("the Debian package on a machine", obstacle === undefined ? {} : { skip
   });
 
   test("the unit's own command line serves as the user gw, and a home tells its format", async () => {
+    machine.cheapen();
     const made = machine.asGw("gw", "init", "--operator", "ada", "--passphrase-file", machine.passphraseFile());
     assert.equal(made.status, 0, made.stderr);
     await machine.start();

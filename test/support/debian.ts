@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, type SpawnOptions, type SpawnSyncReturns, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { cheapen } from "../../scripts/suite/cheapen.ts";
 import { type Members, openPlane, until } from "./home.ts";
 import { makeOnce } from "./made.ts";
 import { listenForNotices } from "./notified.ts";
+import { whole } from "./whole.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 const PASSPHRASE = "correct horse battery staple in a test";
@@ -48,6 +50,8 @@ export interface DebianMachine {
   spawn(command: readonly string[], user?: { readonly name: string; readonly groups: string }): ChildProcess;
   /** A file with the passphrase that only gw reads. */
   passphraseFile(): string;
+  /** Makes keys cheap that what is installed derives, as in the product that all other tests start. */
+  cheapen(): void;
   /** Starts the gateway by its unit and drop-ins, and waits until it says that it is ready. */
   start(): Promise<void>;
   stop(signal?: NodeJS.Signals): Promise<void>;
@@ -76,6 +80,19 @@ export function packDebian(clone: string, out: string, umask = "022", environmen
   });
   rmSync(silent, { recursive: true });
   assert.equal(made.status, 0, made.stderr);
+}
+
+/** In a tree of what is installed: each program has the numbers among its own parts. */
+export function cheapenKeys(lib: string): void {
+  if (whole) return;
+  const dist = join(lib, "dist", "src");
+  const programs = readdirSync(join(dist, "programs"), { withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".js"))
+    .map(({ name }) => join(dist, "programs", name));
+  const having = programs.filter((file) => /\bkdfMemoryKib: \d/.test(readFileSync(file, "utf8")));
+  assert.ok(having.length > 1);
+  for (const file of [join(dist, "kernel", "defaults.js"), ...having])
+    writeFileSync(file, cheapen(readFileSync(file, "utf8")));
 }
 
 /** Packages this clone, and opens a throw-away view of this machine to install it in. */
@@ -186,6 +203,7 @@ export async function makeDebianMachine(): Promise<DebianMachine> {
       must("install", "-o", "gw", "-g", "gw", "-m", "0600", given, "/var/lib/gw/passphrase");
       return "/var/lib/gw/passphrase";
     },
+    cheapen: () => cheapenKeys(`/proc/${keeper.pid}/root/usr/lib/gw`),
     async start() {
       const manager = listenForNotices();
       try {
