@@ -30,8 +30,8 @@ const real = (name: string, run: () => Promise<void>) => test(name, { skip, time
 let cluster: Cluster;
 let provider: TestProvider;
 /** One vault on two hosts. */
-let web1: Home;
-let web2: Home;
+let web1: QuickHome;
+let web2: QuickHome;
 const running: Gateway[] = [];
 
 before(async () => {
@@ -160,18 +160,18 @@ real(
     // It is asked, and gives no token here; the turn is over all the same, and the other may try.
     // The last of them knows what the one before said.
     for (const home of [web1, web2, web1])
-      assert.equal(codeOf(await home.operator(["credential", "test", "person"])), "token_unavailable");
+      assert.equal(codeOf(await home.testCredential("person")), "token_unavailable");
     // Of one gateway alone it is sealed to that one, and goes on from where it is.
     await web1.must(["credential", "lend", "person", "--gateway", "web1"]);
     await same();
-    assert.equal(codeOf(await web1.operator(["credential", "test", "person"])), "token_unavailable");
-    assert.equal(codeOf(await web2.operator(["credential", "test", "person"])), "credential_elsewhere");
+    assert.equal(codeOf(await web1.testCredential("person")), "token_unavailable");
+    assert.equal(codeOf(await web2.testCredential("person")), "credential_elsewhere");
     assert.equal(provider.received.filter(({ url }) => url === "/token").length, 4);
     // A gateway that may not lend it says nothing about it that counts.
     await cluster.sql(
       'update gw_hub.turns set gateway = \'web2\', statement = replace(statement, \'"gateway":"web1"\', \'"gateway":"web2"\')',
     );
-    assert.equal(codeOf(await web1.operator(["credential", "test", "person"])), "hub_turn_tampered");
+    assert.equal(codeOf(await web1.testCredential("person")), "hub_turn_tampered");
     assert.equal(provider.received.filter(({ url }) => url === "/token").length, 4);
     await web1.must(["credential", "remove", "person"]);
     await same();

@@ -38,8 +38,8 @@ let cluster: Cluster;
 let way: Partition;
 let server: AuthorizationServer;
 let api: TestProvider;
-let web1: Home;
-let web2: Home;
+let web1: QuickHome;
+let web2: QuickHome;
 const running = new Map<Home, Gateway>();
 const tokens = new Set<string>();
 
@@ -99,12 +99,12 @@ const PATIENT = {
 };
 
 const asked = (): number => server.asked.get("/token") ?? 0;
-const tryOn = (home: Home) => home.operator(["credential", "test", "person"]);
-const codeOn = async (home: Home): Promise<string> => {
+const tryOn = (home: QuickHome) => home.testCredential("person");
+const codeOn = async (home: QuickHome): Promise<string> => {
   const done = await tryOn(home);
   return done.code === 0 ? "got" : codeOf(done);
 };
-const gets = (home: Home): Promise<boolean> =>
+const gets = (home: QuickHome): Promise<boolean> =>
   until("it gets a token", async () => (await codeOn(home)) === "got", 120_000);
 const wordOf = async (): Promise<Members> => {
   const [row] = await cluster.sql<{ statement: string }>("select statement from gw_hub.turns");
