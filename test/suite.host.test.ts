@@ -19,6 +19,8 @@ const PARTS = [
   "tsconfig.json",
   "tsconfig.build.json",
 ];
+/** With these a run makes one file of its sources. */
+const BUNDLERS = ["@esbuild", "@oxc-parser", "@oxc-project", "esbuild", "oxc-parser"];
 /** As the kernel calls a file system in memory, and far more free memory than the suite wants for one. */
 const TMPFS = 0x01021994;
 const AMPLE_BYTES = 12_000_000_000;
@@ -63,12 +65,13 @@ test("in a folder that others cannot enter the suite runs, with and without shar
   chmodSync(temporary, 0o755);
   t.after(() => rmSync(temporary, { recursive: true, force: true }));
   for (const part of PARTS) cpSync(join(root, part), join(clone, part), { recursive: true });
-  const modules = [join(root, "node_modules"), join(clone, "node_modules")] as const;
-  // On another disk nothing can be linked; what was made of it all the same would be in the way.
-  if (spawnSync("cp", ["-al", ...modules]).status !== 0) {
-    rmSync(modules[1], { recursive: true, force: true });
-    spawnSync("cp", ["-a", ...modules]);
-  }
+  // Taken from the run that this is part of, which compiled it as these would; all of the packages are needed to compile one.
+  const { GW_PROGRAM } = process.env;
+  const made: Readonly<Record<string, string>> = GW_PROGRAM === undefined ? {} : { GW_TEST_PRODUCT: GW_PROGRAM };
+  const packages = join(clone, "node_modules");
+  mkdirSync(packages);
+  for (const name of GW_PROGRAM === undefined ? readdirSync(join(root, "node_modules")) : BUNDLERS)
+    assert.equal(spawnSync("cp", ["-a", join(root, "node_modules", name), packages]).status, 0, name);
   writeFileSync(join(clone, "test", "probe.test.ts"), PROBE);
   const run = (env: Readonly<Record<string, string>>, more: readonly string[] = []) =>
     spawnSync(process.execPath, ["scripts/test.ts", ...more, "test/probe.test.ts"], {
@@ -77,9 +80,6 @@ test("in a folder that others cannot enter the suite runs, with and without shar
       env: { PATH: process.env["PATH"], TMPDIR: temporary, ...env },
     });
 
-  // Taken from the run that this is part of, which compiled it as these would.
-  const { GW_PROGRAM } = process.env;
-  const made: Readonly<Record<string, string>> = GW_PROGRAM === undefined ? {} : { GW_TEST_PRODUCT: GW_PROGRAM };
   const ample = process.availableMemory() > AMPLE_BYTES;
   const without = run({ ...made, COSTLY: "yes", ...(ample ? { IN_MEMORY: "yes" } : {}) }, ["--cost"]);
   assert.equal(without.status, 0, without.stdout + without.stderr);
