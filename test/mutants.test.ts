@@ -5,7 +5,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symli
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { changesOf } from "../scripts/mutants/change-code.ts";
+import { type Change, changesOf } from "../scripts/mutants/change-code.ts";
 import { explained, findExplained } from "../scripts/mutants/explained.ts";
 import { breakRule } from "../scripts/mutants/find.ts";
 import { heldBy } from "../scripts/mutants/held-by.ts";
@@ -40,9 +40,10 @@ test("every rule that `npm run mutants` breaks still stands where its row says, 
 
 test("what is explained as no change of behaviour is still a change that a room's run would try", () => {
   const files = [...new Set(explained.map(({ file }) => file))];
-  const tried = files.flatMap((file) =>
-    changesOf(file, readFileSync(join(root, file), "utf8")).map((change) => findExplained({ file, ...change })),
-  );
+  const tried = files.flatMap((file) => {
+    const rowOf = (change: Change) => findExplained({ file, ...change });
+    return changesOf(file, readFileSync(join(root, file), "utf8"), (change) => rowOf(change) !== undefined).map(rowOf);
+  });
   assert.deepEqual(
     explained.filter((row) => !tried.includes(row)),
     [],
