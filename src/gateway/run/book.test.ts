@@ -118,6 +118,34 @@ test("a call that is forgotten gives its bytes back", async () => {
   assert.equal((await book.findCall("owner", "call_3" as CallId).done).call_id, "call_3");
 });
 
+test("after any number of calls it is still the oldest that make room, of those that are not forgotten", async () => {
+  const book = createBook({ ...LIMITS, callsPerRun: 3, resultBytes: 1_000 });
+  const known = new Map<string, string[]>();
+  const held = new Map<string, number>();
+  for (let index = 0; index < 600; index++) {
+    const [id, runId, bytes] = [`call_${index}`, `run_${(index * 7) % 50}`, 10 + (index % 13)];
+    const one = call(id, runId);
+    book.addCall(one);
+    book.keepResult(one, bytes);
+    const own = [...(known.get(runId) ?? []), id];
+    for (const gone of own.splice(0, Math.max(0, own.length - 3))) held.delete(gone);
+    known.set(runId, own);
+    held.set(id, bytes);
+    let sum = [...held.values()].reduce((total, more) => total + more, 0);
+    for (const [first, less] of held) {
+      if (sum <= 1_000) break;
+      held.delete(first);
+      sum -= less;
+    }
+  }
+  for (const id of [...known.values()].flat()) {
+    const { done } = book.findCall("owner", id as CallId);
+    if (held.has(id)) assert.equal((await done).call_id, id);
+    else await assert.rejects(done, isCode("result_gone"));
+  }
+  assert.ok(held.size > 40 && held.size < 100, `${held.size}`);
+});
+
 test("what was forgotten or never known takes no room from what is held", async () => {
   const book = createBook({ runs: 2, callsPerRun: 2, resultBytes: 100 });
   const keep = (id: string, runId: string, bytes: number): void => {

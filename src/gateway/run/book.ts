@@ -39,6 +39,9 @@ export interface BookLimits {
   readonly resultBytes: number;
 }
 
+/** Fewer are not worth it. */
+const TIDY_FROM = 64;
+
 export function createBook(limits: BookLimits): Book {
   const open = new Map<RunId, Run>();
   const ended = new Map<RunId, Run>();
@@ -48,6 +51,12 @@ export function createBook(limits: BookLimits): Book {
   const calls = new Map<CallId, Call>();
   const callsOf = new Map<RunId, CallId[]>();
   const results = new Map<CallId, number>();
+  /**
+   * Those calls by age, from `oldest` on; some have been forgotten since. A map's own beginning is no place to look for them: whoever
+   * goes there passes over all that was taken out of it.
+   */
+  let byAge: CallId[] = [];
+  let oldest = 0;
   let resultBytes = 0;
 
   /** Drops the oldest ended runs with all that is theirs; never a live one, nor one whose end a lock has to wait for. */
@@ -65,6 +74,13 @@ export function createBook(limits: BookLimits): Book {
   function forgetCall(id: CallId): void {
     forgetResult(id);
     calls.delete(id);
+  }
+
+  /** Those that have been forgotten leave the row once they are most of it. */
+  function tidy(): void {
+    if (byAge.length < 2 * results.size + TIDY_FROM) return;
+    byAge = byAge.slice(oldest).filter((id) => results.has(id));
+    oldest = 0;
   }
 
   function forgetResult(id: CallId): void {
@@ -103,22 +119,26 @@ export function createBook(limits: BookLimits): Book {
       callsOf.set(call.runId, ofRun);
       ofRun.push(call.id);
       while (ofRun.length > limits.callsPerRun) {
-        const [oldest] = ofRun;
-        if (oldest === undefined || !isOver(calls.get(oldest))) break;
+        const [first] = ofRun;
+        if (first === undefined || !isOver(calls.get(first))) break;
         ofRun.shift();
-        forgetCall(oldest);
+        forgetCall(first);
       }
     },
     keepResult(call, bytes) {
       if (!calls.has(call.id)) return;
       results.set(call.id, bytes);
       resultBytes += bytes;
-      for (const [id] of results) {
-        if (resultBytes <= limits.resultBytes) return;
+      byAge.push(call.id);
+      while (resultBytes > limits.resultBytes) {
+        const id = byAge[oldest++];
+        if (id === undefined) break;
+        if (!results.has(id)) continue;
         forgetResult(id);
-        const oldest = calls.get(id);
-        if (oldest !== undefined) oldest.done = resultGone(oldest);
+        const gone = calls.get(id);
+        if (gone !== undefined) gone.done = resultGone(gone);
       }
+      tidy();
     },
     findRun(callerKey, id) {
       const run = id === undefined ? undefined : (open.get(id) ?? ended.get(id));
