@@ -32,7 +32,7 @@ const root = dirname(import.meta.dirname);
 /** Each starts programs of its own: five of them beside three kept sixteen processes waiting for two processors, and every limit near. */
 const CONCURRENCY = 3;
 /** Beside those: tests of whole machines. */
-const HOST_CONCURRENCY = 2;
+const HOST_CONCURRENCY = 3;
 /** More files than this are no accident of a crowded machine. */
 const MOST_AGAIN = 8;
 /** With so much of the machine in the hands of others it is crowded, and what passes alone is forgiven. */
