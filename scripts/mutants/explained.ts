@@ -217,8 +217,8 @@ export const explained: readonly Explained[] = [
   },
   {
     file: "src/gateway/run/book.ts",
-    code: "if (oldest !== undefined) oldest.done = resultGone(oldest);",
-    says: "oldest !== undefined → true",
+    code: "if (gone !== undefined) gone.done = resultGone(gone);",
+    says: "gone !== undefined → true",
     why: "a result is held only of a call that is known; the compiler wants the case",
   },
   {
