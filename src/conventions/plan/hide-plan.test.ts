@@ -56,6 +56,15 @@ test("a name of a few characters is hidden where it stands by itself, and change
   });
 });
 
+test("a token of any length is hidden", () => {
+  const token = "t0k".repeat(100_000);
+  const { body } = hideProvidersPlan(
+    answerOf({ plan_token: token, use: `/plans/${token}?again=${token}` }),
+    "plan_ours",
+  );
+  assert.deepEqual(body, { plan_token: "plan_ours", use: "/plans/plan_ours?again=plan_ours" });
+});
+
 test("an answer that names no plan stays as it is", () => {
   for (const body of [{ plan_id: "" }, { plan_id: 7, text: "7" }, "plan_id", null, ["plan_id"]] as const) {
     const answer = answerOf(body);

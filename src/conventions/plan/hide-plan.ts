@@ -29,14 +29,8 @@ function hiderOf(body: JsonValue | undefined, ours: string): ((value: JsonValue)
   const names = body !== undefined && isJsonObject(body) ? MEMBERS.flatMap((member) => namesIn(body[member])) : [];
   if (names.length === 0) return null;
   // In one go, the longest first: ours may hold one of theirs.
-  const spelled = new RegExp(
-    names
-      .toSorted((a, b) => b.length - a.length)
-      .map(patternOf)
-      .join("|"),
-    "gu",
-  );
-  const hide = (text: string): string => text.replace(spelled, () => ours);
+  const sorted = names.toSorted((a, b) => b.length - a.length);
+  const hide = (text: string): string => hideNames(text, sorted, ours);
   const everywhere = (value: JsonValue): JsonValue => {
     if (typeof value === "string") return hide(value);
     if (Array.isArray(value)) return value.map(everywhere);
@@ -53,10 +47,28 @@ function namesIn(value: JsonValue | undefined): readonly string[] {
     : [];
 }
 
+/** Each place once. No pattern: a token may be as long as the answer, and none is compiled of that. */
+function hideNames(text: string, names: readonly string[], ours: string): string {
+  const found = names.map((name) => ({ name, at: placeOf(name, text, 0) }));
+  let shown = "";
+  for (let from = 0; ; ) {
+    const next = found.reduce((one, other) => (other.at < one.at ? other : one));
+    if (next.at === Number.POSITIVE_INFINITY) return shown + text.slice(from);
+    shown += text.slice(from, next.at) + ours;
+    from = next.at + next.name.length;
+    for (const one of found) if (one.at < from) one.at = placeOf(one.name, text, from);
+  }
+}
+
 /** So short that it is found by chance in clean text: such a name is one where it stands by itself. */
 const SHORT = 6;
 
-function patternOf(name: string): string {
-  const plain = name.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
-  return name.length < SHORT ? `(?<![\\p{L}\\p{N}])${plain}(?![\\p{L}\\p{N}])` : plain;
+function placeOf(name: string, text: string, from: number): number {
+  for (let at = text.indexOf(name, from); at >= 0; at = text.indexOf(name, at + 1)) {
+    const end = at + name.length;
+    const before = text.slice(Math.max(0, at - 2), at);
+    if (name.length >= SHORT || !(/[\p{L}\p{N}]$/u.test(before) || /^[\p{L}\p{N}]/u.test(text.slice(end, end + 2))))
+      return at;
+  }
+  return Number.POSITIVE_INFINITY;
 }
