@@ -62,3 +62,9 @@ test("what stands in for a value is not searched for others, and does not grow w
   );
   assert.equal(hide({ pin: "e", hint: "s" }, `https://acme.example/${"es".repeat(2_000)}`), "https://acme.example/…");
 });
+
+test("of an address that long values may stand in, the origin alone is shown", () => {
+  const url = `https://evil.example/${"e".repeat(8_000)}`;
+  for (const pin of ["e".repeat(8_000), "\u{1f600}".repeat(4_000)])
+    assert.equal(hide({ pin }, url), "https://evil.example/…");
+});

@@ -55,11 +55,14 @@ export function hideOpaque(action: ActionDefinition, args: JsonObject, url: stri
   const texts = [...standIns].sort(([a], [b]) => b.length - a.length);
   if (texts.length === 0) return url;
   const nothing = `${origin}/…`;
-  if (texts.reduce((sum, [text]) => sum + text.length, 0) > defaults.urlCharacters) return nothing;
+  if (texts.reduce((sum, [text]) => sum + text.length, 0) > MOST_SPELLED) return nothing;
   const spelled = new RegExp(texts.map(([text]) => `(${[...text].map(spellingsOf).join("")})`).join("|"), "gu");
   const hidden = rest.replace(spelled, (...found) => texts[found.indexOf(found[0], 1) - 1]?.[1] ?? "");
   return hidden.length <= defaults.urlCharacters ? `${origin}${hidden}` : nothing;
 }
+
+/** Of longer values together no pattern is made: it may be larger than one can be. */
+const MOST_SPELLED = 2_048;
 
 /** As a value may stand in an address: a list also by its elements. */
 function textsIn(value: JsonValue): readonly string[] {
