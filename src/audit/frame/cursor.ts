@@ -12,8 +12,11 @@ import {
 } from "./layout.ts";
 
 const CHUNK_BYTES = 1_048_576;
+/** A writer sets aside a megabyte, and most walks end long before it: whoever reads it all in one piece has the collector after a few walks. */
+const FIRST_BYTES = 65_536;
 /** What a writer sets aside is compared with these in one go: byte by byte it takes as long as the rest of a short check. */
-const ZEROS = Buffer.alloc(65_536);
+const ZEROS = Buffer.alloc(FIRST_BYTES);
+const look = Buffer.alloc(FIRST_BYTES);
 
 /** Where a walk over the frames of one segment stands. `end`: only unused zeros follow; `torn`: something else does. */
 export type Step = "frame" | "end" | "torn";
@@ -39,7 +42,7 @@ export interface Cursor {
 /** Undefined when the file does not start as a segment does. */
 export function openCursor(file: ReadFile): Cursor | undefined {
   let size = file.size();
-  let buffer = Buffer.allocUnsafe(Math.max(SEGMENT_HEADER_BYTES, Math.min(CHUNK_BYTES, size)));
+  let buffer = Buffer.allocUnsafe(Math.max(SEGMENT_HEADER_BYTES, Math.min(FIRST_BYTES, size)));
   let filled = file.read(buffer, 0);
   if (filled < SEGMENT_HEADER_BYTES || !buffer.subarray(0, MAGIC.length).equals(MAGIC)) return undefined;
   let bufferOffset = 0;
@@ -53,9 +56,12 @@ export function openCursor(file: ReadFile): Cursor | undefined {
     if (at + needed <= filled) return true;
     const keepFrom = at - LINK_BYTES;
     const kept = filled - keepFrom;
+    const left = size - bufferOffset - keepFrom;
+    const enough = Math.min(needed + CHUNK_BYTES, MAX_BODY_BYTES + FRAME_OVERHEAD_BYTES + CHUNK_BYTES);
+    const small = buffer.length < CHUNK_BYTES && buffer.length < left;
     const target =
-      needed + LINK_BYTES > buffer.length
-        ? Buffer.allocUnsafe(Math.min(needed + CHUNK_BYTES, MAX_BODY_BYTES + FRAME_OVERHEAD_BYTES + CHUNK_BYTES))
+      small || needed + LINK_BYTES > buffer.length
+        ? Buffer.allocUnsafe(Math.max(kept, Math.min(enough, left)))
         : buffer;
     buffer.copy(target, 0, keepFrom, filled);
     buffer = target;
@@ -110,15 +116,11 @@ export function isLinked({ buffer, at, header }: Cursor): boolean {
 
 /** Offset of the last byte from `from` on that is not zero; -1 when there is none. */
 export function lastNonZero(file: ReadFile, from: number, size: number): number {
-  const chunk = Buffer.allocUnsafe(Math.max(0, Math.min(CHUNK_BYTES, size - from)));
   for (let end = size; end > from; ) {
-    const start = Math.max(from, end - CHUNK_BYTES);
-    const got = file.read(chunk.subarray(0, end - start), start);
-    for (let until = got; until > 0; until -= ZEROS.length) {
-      const begin = Math.max(0, until - ZEROS.length);
-      if (chunk.compare(ZEROS, 0, until - begin, begin, until) === 0) continue;
-      for (let index = until - 1; index >= begin; index--) if (chunk[index] !== 0) return start + index;
-    }
+    const start = Math.max(from, end - look.length);
+    const got = file.read(look.subarray(0, end - start), start);
+    if (look.compare(ZEROS, 0, got, 0, got) !== 0)
+      for (let index = got - 1; index >= 0; index--) if (look[index] !== 0) return start + index;
     end = start;
   }
   return -1;
