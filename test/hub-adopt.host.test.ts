@@ -15,6 +15,7 @@ import { answerJson, consequentialPack } from "./support/consequential.ts";
 import {
   call,
   codeOf,
+  type Exited,
   type Gateway,
   type Home,
   type Members,
@@ -432,8 +433,11 @@ async function dieTakingOver(by: Host, from: Host): Promise<void> {
   const login = { address: readHubAddress(cluster.url("owner")), password: null, authority: null };
   const door = await connectDatabase(login);
   await door.ask("select pg_advisory_lock(7)");
+  let refused: Exited | undefined;
   const asked = by.home.operator(["operation", "adopt", from.name]);
+  void asked.then((exited) => (refused = exited));
   await until("it is about to take over", async () => {
+    assert.equal(refused, undefined, "it does not take over");
     const waiting = await cluster.sql("select from pg_locks where locktype = 'advisory' and not granted");
     return waiting.length === 1;
   });
