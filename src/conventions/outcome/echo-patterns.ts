@@ -14,30 +14,37 @@ export interface Pattern {
   readonly escapable: boolean;
 }
 
-/** Every pattern of every secret that is long enough. A secret that contains another needs none of its own. */
-export function patternsOf(secrets: readonly Secret[]): readonly Pattern[] {
-  const patterns: Pattern[] = [];
-  for (const secret of smallest(secrets)) secret.use((bytes) => addForms(bytes, patterns));
-  return patterns;
+export interface Patterns {
+  /** Enough to know whether any secret is there: one that contains another is found by that one. */
+  readonly telling: readonly Pattern[];
+  /** Of every secret that is long enough: what a longer one holds beside a shorter one shall not stay either. */
+  readonly all: readonly Pattern[];
+}
+
+export function patternsOf(secrets: readonly Secret[]): Patterns {
+  const scannable = distinct(secrets.filter((secret) => secret.byteLength >= SCANNABLE_SECRET_BYTES));
+  const telling: Pattern[] = [];
+  const further: Pattern[] = [];
+  for (const secret of scannable) {
+    const isFoundByAnother = scannable.some((other) => other !== secret && covers(other, secret));
+    secret.use((bytes) => addForms(bytes, isFoundByAnother ? further : telling));
+  }
+  return { telling, all: [...telling, ...further] };
 }
 
 export function holdsSpace(secrets: readonly Secret[]): boolean {
   return secrets.some((secret) => secret.use((bytes) => bytes.includes(0x20)));
 }
 
-function smallest(secrets: readonly Secret[]): readonly Secret[] {
-  const scannable = secrets.filter((secret) => secret.byteLength >= SCANNABLE_SECRET_BYTES);
-  if (scannable.length < 2) return scannable;
-  return scannable.filter(
-    (secret, index) => !scannable.some((other, at) => at !== index && covers(other, at, secret, index)),
-  );
+/** Of equal secrets the first. */
+function distinct(secrets: readonly Secret[]): readonly Secret[] {
+  return secrets.filter((secret, index) => !secrets.slice(0, index).some((before) => before.equals(secret)));
 }
 
-/** True when finding `part` finds `whole` too; of two equal secrets the first stays. */
-function covers(part: Secret, partIndex: number, whole: Secret, wholeIndex: number): boolean {
-  if (part.byteLength > whole.byteLength) return false;
-  if (part.byteLength === whole.byteLength && partIndex > wholeIndex) return false;
-  return whole.use((outer) => part.use((inner) => outer.includes(inner)));
+/** True when finding `part` finds `whole` too, in every form: a part that cuts a character in two has no UTF-16. */
+function covers(part: Secret, whole: Secret): boolean {
+  if (part.byteLength >= whole.byteLength) return false;
+  return whole.use((outer) => part.use((inner) => outer.includes(inner) && (isUtf8(inner) || !isUtf8(outer))));
 }
 
 function addForms(secret: Buffer, patterns: Pattern[]): void {

@@ -64,6 +64,18 @@ test("a credential in a stream is seen in every form, wherever it is cut, and no
   );
 });
 
+test("of a credential that holds another, no beginning leaves before the other is seen in it", () => {
+  for (const order of [
+    ["left-9f27c1e0-right", "9f27c1e0"],
+    ["9f27c1e0", "left-9f27c1e0-right"],
+  ]) {
+    const screen = prepareScreen(order.map((text) => Secret.fromText(text))).stream();
+    assert.equal(screen.take(Buffer.from("data: left-9f"))?.toString(), "data: ");
+    assert.equal(screen.take(Buffer.from("27c1e0-right")), null);
+    assert.equal(screen.rest().byteLength, 0);
+  }
+});
+
 test("what holds no credential comes out byte for byte, however it is cut", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 400 }), fc.array(fc.nat(1_000), { maxLength: 30 }), (raw, cuts) => {

@@ -1,8 +1,7 @@
-import type { Pattern } from "./echo-patterns.ts";
+import type { Patterns } from "./echo-patterns.ts";
 import { type View, viewsOf } from "./echo-views.ts";
 
-export interface Search {
-  readonly patterns: readonly Pattern[];
+export interface Search extends Patterns {
   readonly plusIsSpace: boolean;
 }
 
@@ -25,16 +24,16 @@ const WIDEST = 40;
 const ESCAPE_BYTES = 64;
 
 export function screenStream(search: Search, holds: (text: Buffer) => boolean): StreamScreen {
-  const widths = search.patterns.map(({ needle, escapable }) => needle.length * (escapable ? WIDEST : 1));
+  const widths = search.all.map(({ needle, escapable }) => needle.length * (escapable ? WIDEST : 1));
   const window = Math.max(0, ...widths) + ESCAPE_BYTES;
   let passed: Buffer = NOTHING;
   let held: Buffer = NOTHING;
   let seen = false;
   return {
-    looksBack: search.patterns.length === 0 ? 0 : window,
+    looksBack: search.all.length === 0 ? 0 : window,
     take(chunk) {
       if (seen) return null;
-      if (search.patterns.length === 0) return chunk;
+      if (search.all.length === 0) return chunk;
       const text = Buffer.concat([passed, held, chunk]);
       seen = holds(text);
       if (seen) return null;
@@ -52,12 +51,12 @@ export function screenStream(search: Search, holds: (text: Buffer) => boolean): 
 const NOTHING = Buffer.alloc(0);
 
 /** Where the last bytes may begin a pattern, or an escape that is not whole; the length of the text where they do not. */
-function beginningIn({ patterns, plusIsSpace }: Search, text: Buffer): number {
+function beginningIn({ all, plusIsSpace }: Search, text: Buffer): number {
   let first = text.byteLength;
   for (const view of viewsOf(text, plusIsSpace, true)) {
     // What an escape would mean that is not whole yet is not known: a pattern may begin or go on with it.
     const known = unfinishedIn(view.bytes);
-    for (const { needle, escapable } of patterns) {
+    for (const { needle, escapable } of all) {
       if (!escapable && view.through.length > 1) continue;
       first = Math.min(first, rawAt(view, prefixAtEnd(view.bytes.subarray(0, known), needle), text));
     }

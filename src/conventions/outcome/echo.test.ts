@@ -281,7 +281,52 @@ describe("several secrets", () => {
     }
     const redacted = run({ headers: {}, body: Buffer.from("Bearer tok_9f27c1e0") }, "redact");
     assert.ok(redacted.kind === "redacted");
-    assert.equal(redacted.content.body.toString(), `Bearer ${REDACTED}`);
+    assert.equal(redacted.content.body.toString(), REDACTED);
+  });
+
+  test("of those that hold one another or overlap, no part stays, whatever their order", () => {
+    const long = "left-9f27c1e0-right";
+    const part = "9f27c1e0";
+    const beside = "c1e0-right-and-more";
+    const texts: readonly (readonly [string, string])[] = [
+      [`<${long}>`, `<${REDACTED}>`],
+      [`<${part}>`, `<${REDACTED}>`],
+      [`<left-9f27${beside}>`, `<${REDACTED}>`],
+      [`<${beside}${long}>`, `<${REDACTED}>`],
+      [`<${encodeURIComponent(`${long} `)}>`, `<${REDACTED}%20>`],
+    ];
+    for (const order of [
+      [long, part, beside],
+      [part, long, beside],
+      [beside, part, long],
+      [long, beside, part],
+    ]) {
+      const run = prepareScreen(order.map((text) => Secret.fromText(text)));
+      for (const [text, left] of texts) {
+        const screened = run({ headers: { location: text }, body: Buffer.from(text) }, "redact");
+        assert.ok(screened.kind === "redacted", text);
+        assert.deepEqual([screened.content.headers["location"], screened.content.body.toString()], [left, left]);
+      }
+      for (const form of ["hex", "base64"] as const) {
+        const screened = run({ headers: {}, body: Buffer.from(Buffer.from(long).toString(form)) }, "redact");
+        assert.ok(screened.kind === "redacted", form);
+        assert.match(screened.content.body.toString(), /^\[credential\]=*$/, form);
+      }
+    }
+  });
+
+  test("one that begins again within itself goes whole", () => {
+    const screened = screen("abcabcabc", "<abcabcabcabc>", "redact");
+    assert.ok(screened.kind === "redacted");
+    assert.equal(screened.content.body.toString(), `<${REDACTED}>`);
+  });
+
+  test("a part that cuts a character in two does not hide the UTF-16 of the whole", () => {
+    const whole = Buffer.from("tok-é-0123456789");
+    const part = whole.subarray(5);
+    const run = prepareScreen([Secret.take(Buffer.from(part)), Secret.take(Buffer.from(whole))]);
+    const body = Buffer.from(whole.toString("utf8"), "utf16le");
+    assert.equal(run({ headers: {}, body }, "withhold").kind, "withheld");
   });
 
   test("a secret that is wiped after the screen was prepared is still found", () => {

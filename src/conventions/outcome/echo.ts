@@ -46,7 +46,7 @@ export interface Screen {
  * place of each occurrence, and withholds all the same when anything is still found afterwards.
  */
 export function prepareScreen(secrets: readonly Secret[]): Screen {
-  const search: Search = { patterns: patternsOf(secrets), plusIsSpace: holdsSpace(secrets) };
+  const search: Search = { ...patternsOf(secrets), plusIsSpace: holdsSpace(secrets) };
   const screen = (content: ResponseContent, mode: "withhold" | "redact"): Screened => {
     const echo = findIn(search, content);
     if (echo === null) return { kind: "clean" };
@@ -59,7 +59,7 @@ export function prepareScreen(secrets: readonly Secret[]): Screen {
 }
 
 function findIn(search: Search, content: ResponseContent): Echo | null {
-  if (search.patterns.length === 0 || isPlainlyClean(search, content)) return null;
+  if (search.telling.length === 0 || isPlainlyClean(search, content)) return null;
   const values = Object.values(content.headers);
   // One pass over all fields; only a hit looks for the field.
   if (findText(search, latin1(values.join("\n"))) !== null) {
@@ -90,7 +90,7 @@ function isPlainlyClean(search: Search, { headers, body }: ResponseContent): boo
   let text = body.toString("latin1");
   for (const name in headers) text += `\n${headers[name]}`;
   if (text.includes("%") || text.includes("\\") || (search.plusIsSpace && text.includes("+"))) return false;
-  return !search.patterns.some(({ needle }) => text.includes(needle));
+  return !search.telling.some(({ needle }) => text.includes(needle));
 }
 
 function isPacked(body: Buffer): boolean {
@@ -101,7 +101,7 @@ const SMALL_BODY_BYTES = 65_536;
 
 function findText(search: Search, text: Buffer): Omit<Echo, "where"> | null {
   for (const view of viewsOf(text, search.plusIsSpace, false)) {
-    for (const { needle, form, escapable } of search.patterns) {
+    for (const { needle, form, escapable } of search.telling) {
       if (!escapable && view.through.length > 1) continue;
       if (find(view.bytes, needle, 0) >= 0) return { form, through: view.through };
     }
@@ -126,7 +126,7 @@ type Range = readonly [start: number, end: number];
 function redactText(search: Search, raw: Buffer): Buffer | null {
   const ranges: Range[] = [];
   for (const view of viewsOf(raw, search.plusIsSpace, true)) {
-    for (const pattern of search.patterns) {
+    for (const pattern of search.all) {
       if (!pattern.escapable && view.through.length > 1) continue;
       if (!collect(view, pattern, ranges)) return null;
     }
@@ -147,7 +147,8 @@ function redactText(search: Search, raw: Buffer): Buffer | null {
 function collect(view: View, pattern: Pattern, ranges: Range[]): boolean {
   const { bytes, trace } = view;
   const { needle } = pattern;
-  for (let at = find(bytes, needle, 0); at >= 0; at = find(bytes, needle, at + needle.length)) {
+  // From the next byte on: an occurrence may begin within the one before it.
+  for (let at = find(bytes, needle, 0); at >= 0; at = find(bytes, needle, at + 1)) {
     let from = at;
     let to = at + needle.length;
     if (pattern.form === "base64" || pattern.form === "base64url") {

@@ -18,6 +18,18 @@ test("of two secrets, one of which holds the other, nothing stays", () => {
   assert.deepEqual(JSON.parse(body.toString()), { a: "[credential]", b: "[credential]", c: "cap" });
 });
 
+test("of two secrets that overlap nothing stays, in whatever order they are given", () => {
+  const texts = ["tok-abcdef012345", "012345-ghijklmnop"];
+  for (const order of [texts, texts.toReversed()]) {
+    const { headers, body } = hideSecrets(
+      answer({ location: "/?t=tok-abcdef012345-ghijklmnop" }, { a: "x tok-abcdef012345-ghijklmnop y" }),
+      order,
+    );
+    assert.deepEqual(headers, { location: "/?t=[credential]" });
+    assert.deepEqual(JSON.parse(body.toString()), { a: "x [credential] y" });
+  }
+});
+
 test("what cannot be taken out of JSON, or stands there too often, is withheld with the rest", () => {
   const number = hideSecrets({ headers: { a: "4111222233334444" }, body: Buffer.from('{"n":4111222233334444}') }, [
     "4111222233334444",
@@ -35,6 +47,7 @@ test("what cannot be taken out of JSON, or stands there too often, is withheld w
 
 test("where one is withheld, the fields are searched for the others all the same", () => {
   const many = Array.from({ length: 10_001 }, () => "cap-0123456789.abc");
-  const { withheld, headers } = hideSecrets(answer({ b: "tok-012345" }, many), ["tok-012345", "cap-0123456789.abc"]);
-  assert.deepEqual([withheld, headers], [true, { b: "[credential]" }]);
+  const fields = { b: "tok-012345", c: "clean" };
+  const { withheld, headers } = hideSecrets(answer(fields, many), ["tok-012345", "cap-0123456789.abc"]);
+  assert.deepEqual([withheld, headers], [true, { c: "clean" }]);
 });

@@ -9,18 +9,17 @@ export function hideSecrets(
   content: ResponseContent,
   texts: readonly string[],
 ): ResponseContent & { readonly withheld: boolean } {
-  let left = content;
-  let withheld = false;
-  // Each by itself, the longest first: a screen of several looks for the shortest alone, and leaves what others hold beside it.
-  for (const text of texts.toSorted((a, b) => b.length - a.length)) {
-    using secret = Secret.fromText(text);
-    const screened = prepareScreen([secret])(left, "redact");
-    if (screened.kind === "clean") continue;
-    left = screened.content;
-    withheld ||= screened.kind === "withheld";
+  // Together: where two overlap, one that was taken out alone would leave the rest of the other.
+  const secrets = texts.map((text) => Secret.fromText(text));
+  try {
+    const screened = prepareScreen(secrets)(content, "redact");
+    if (screened.kind === "clean") return { ...content, withheld: false };
+    const { headers, body } = screened.content;
+    if (screened.kind === "redacted" && isJson(body)) return { headers, body, withheld: false };
+    return { headers, body: EMPTY, withheld: true };
+  } finally {
+    for (const secret of secrets) secret.wipe();
   }
-  if (!withheld && (left === content || isJson(left.body))) return { ...left, withheld };
-  return { headers: left.headers, body: EMPTY, withheld: true };
 }
 
 function isJson(body: Buffer): boolean {

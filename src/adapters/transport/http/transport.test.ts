@@ -121,7 +121,7 @@ describe("answered: the provider gave a whole answer", () => {
     using transport = rehearse();
     const seen = await transport.send({ url: at(server), token: TOKEN, echo: "redact" });
     assert.ok(seen.kind === "answered");
-    assert.deepEqual([seen.body.toString(), seen.withheld], ['{"auth":"Bearer [credential]"}', null]);
+    assert.deepEqual([seen.body.toString(), seen.withheld], ['{"auth":"[credential]"}', null]);
   });
 
   test("the answer is screened even when the vault takes the secret back during the call", async () => {
