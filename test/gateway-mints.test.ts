@@ -13,7 +13,17 @@ let caller: ReturnType<typeof scriptedCaller>;
 
 beforeEach(async () => {
   provider = await startProvider();
-  bench = await startBench(`format: gw.pack/v1
+  bench = await startBench(packWith("/token/secret"));
+  bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
+  caller = scriptedCaller();
+});
+afterEach(async () => {
+  await bench.close();
+  await provider.close();
+});
+
+function packWith(mints: string): string {
+  return `format: gw.pack/v1
 pack: acme
 provider:
   origin: ${provider.origin}
@@ -26,15 +36,9 @@ actions:
     max_cost_cents: 0
     request: { method: POST, path: /v1/tokens, body: application/json }
     input: { name: { in: body, type: string } }
-    mints: [/token/secret]
-`);
-  bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
-  caller = scriptedCaller();
-});
-afterEach(async () => {
-  await bench.close();
-  await provider.close();
-});
+    mints: [${mints}]
+`;
+}
 
 async function create(): Promise<CallResult> {
   const run = await bench.openApproved(caller, ["acme.token.create"]);
@@ -80,6 +84,22 @@ test("a success that lacks the named member is withheld: the secret may stand el
   assert.ok(!JSON.stringify([result, bench.events()]).includes(SECRET));
 });
 
+test("where one of two secrets is missing, the fields are searched for the other all the same", async () => {
+  await bench.close();
+  bench = await startBench(packWith("/token/secret, /token/refresh"));
+  bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
+  provider.answer((_request, response) => {
+    const location = `/v1/tokens/7?secret=${SECRET}`;
+    response
+      .writeHead(201, { "content-type": "application/json", location })
+      .end(JSON.stringify({ token: { secret: SECRET } }));
+  });
+  const result = await create();
+  assert.equal(result.transport_observation.reason, "mint_missing");
+  assert.equal(result.response?.headers["location"], "/v1/tokens/7?secret=[credential]");
+  assert.ok(!JSON.stringify([result, bench.events()]).includes(SECRET));
+});
+
 test("a new secret that stands in the answer a second time, in a field too, is taken out there as well", async () => {
   provider.answer((_request, response) => {
     const links = {
@@ -102,6 +122,41 @@ test("a new secret that stands in the answer a second time, in a field too, is t
   const all = JSON.stringify([result, bench.events()]);
   assert.ok(!all.includes(SECRET) && !all.includes(Buffer.from(`ci:${SECRET}`).toString("base64")));
   assert.equal(bench.rows("notes", "minted").length, 1);
+});
+
+/** What the agent and the log saw of an answer with a secret that is an object, beside these members. */
+async function createdWith(secret: unknown, around: Readonly<Record<string, unknown>>) {
+  provider.answer((_request, response) => {
+    const location = `/v1/tokens/7?secret=${SECRET}`;
+    response
+      .writeHead(201, { "content-type": "application/json", location })
+      .end(JSON.stringify({ id: 7, token: { secret }, ...around }));
+  });
+  const result = await create();
+  return { result, all: JSON.stringify([result, bench.events()]) };
+}
+
+test("of a new secret that is an object or a list, no text stays in the rest of the answer either", async () => {
+  for (const secret of [{ kind: "key", parts: [SECRET] }, ["key", { value: SECRET }]]) {
+    const { result, all } = await createdWith(secret, { use: `https://acme.example/hook?key=${SECRET}` });
+    assert.deepEqual([result.outcome, result.response?.body_kind], ["success", "json"]);
+    const body = (result.response ?? assert.fail()).body as { readonly use: string };
+    assert.equal(body.use, "https://acme.example/hook?key=[credential]");
+    assert.equal(result.response?.headers["location"], "/v1/tokens/7?secret=[credential]");
+    assert.ok(!all.includes(SECRET));
+  }
+});
+
+test("a new secret of more texts than are looked for, or larger than the vault takes, withholds the answer", async () => {
+  const many = Array.from({ length: 32 }, (_, index) => `${SECRET}-${index}`);
+  for (const secret of [many, { value: SECRET, rest: "x".repeat(16_384) }]) {
+    const { result, all } = await createdWith(secret, { use: `https://acme.example/hook?key=${SECRET}` });
+    assert.deepEqual([result.outcome, result.response?.body_kind], ["success", "withheld"]);
+    assert.equal(result.transport_observation.reason, "mint_too_large");
+    assert.deepEqual(result.response?.headers, {});
+    assert.ok(!all.includes(SECRET));
+  }
+  assert.equal(bench.rows("notes", "minted").length, 2);
 });
 
 test("an answer that says its new secret a second time as a number is withheld", async () => {

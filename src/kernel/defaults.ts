@@ -351,6 +351,8 @@ export const defaults = {
   vaultRetired: 32,
   secretBytes: 16_384,
   secretBytesMin: 8,
+  /** What is looked for in an answer that brought new secrets: more would hold up everybody else, and is no secret. */
+  mintedTexts: 32,
   vaultLockWaitMs: 5_000,
   // Tokens that are got in exchange for a credential
   tokenScopes: 128,

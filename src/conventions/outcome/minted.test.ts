@@ -15,8 +15,8 @@ test("a member that holds a new secret is taken out, and a note stands in its pl
     keys: [{ value: "kept (/keys/0/value)" }],
   });
   assert.deepEqual(minted, [
-    { pointer: "/token/secret", secret: "s3cr3t" },
-    { pointer: "/keys/0/value", secret: "k-1" },
+    { pointer: "/token/secret", secret: "s3cr3t", texts: ["s3cr3t"] },
+    { pointer: "/keys/0/value", secret: "k-1", texts: ["k-1"] },
   ]);
   assert.equal(body.token.secret, "s3cr3t", "what was given is not changed");
 });
@@ -27,6 +27,16 @@ test("names with slashes and tildes, whole objects and inherited names are what 
   for (const pointer of ["/toString", "/__proto__/x", "/list/01", "/list/9", "/list/-"]) {
     assert.deepEqual(takeMinted({ list: ["a"] }, [pointer], said).minted, [], pointer);
   }
+});
+
+test("of an object or a list each text is named, at any depth, once", () => {
+  const key = { id: 7, parts: ["first-half", { d: "second-half" }], again: "first-half" };
+  assert.deepEqual(takeMinted({ key }, ["/key"], said).minted[0]?.texts, [
+    JSON.stringify(key),
+    "first-half",
+    "second-half",
+  ]);
+  assert.deepEqual(takeMinted({ key: 4111 }, ["/key"], said).minted[0]?.texts, ["4111"]);
 });
 
 test("whatever the answer is, what was taken out is nowhere in the rest", () => {

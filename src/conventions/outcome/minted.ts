@@ -1,10 +1,12 @@
 import { memberOf, pointerNames } from "../../../packages/request/src/pointer.ts";
-import type { JsonObject, JsonValue } from "../../kernel/json.ts";
+import { type JsonObject, type JsonValue, textsIn } from "../../kernel/json.ts";
 
 /** A secret that an answer brought, and where it stood. */
 export interface Minted {
   readonly pointer: string;
   readonly secret: string;
+  /** What must not stand anywhere else: the secret, and each text in one that is an object or a list. */
+  readonly texts: readonly string[];
 }
 
 /**
@@ -22,7 +24,8 @@ export function takeMinted(
     const taken = take(rest, pointerNames(pointer), said(pointer));
     if (taken === null) continue;
     rest = taken.value;
-    minted.push({ pointer, secret: typeof taken.found === "string" ? taken.found : JSON.stringify(taken.found) });
+    const secret = typeof taken.found === "string" ? taken.found : JSON.stringify(taken.found);
+    minted.push({ pointer, secret, texts: [...new Set([secret, ...textsIn(taken.found)])] });
   }
   return { body: rest, minted };
 }

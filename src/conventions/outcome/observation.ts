@@ -47,6 +47,7 @@ export interface Answered {
     | "mint_unreadable"
     | "mint_missing"
     | "mint_repeated"
+    | "mint_too_large"
     | "unreadable"
     | "token_taken"
     | null;

@@ -1,4 +1,4 @@
-import type { JsonValue } from "../../kernel/json.ts";
+import { type JsonValue, textsIn } from "../../kernel/json.ts";
 import type { ProvenanceRecord } from "./record.ts";
 
 /** Shorter texts are words, and withholding every answer with such a word in it would protect nothing. */
@@ -17,14 +17,8 @@ const ROUTE = /^(?:[A-Z]{3,7} )?\//;
  */
 export function secretTexts(capability: JsonValue, provenance: Partial<ProvenanceRecord>): readonly string[] {
   const known = new Set<JsonValue>(Object.values(provenance));
-  const texts = leavesOf(capability).filter((text) => isTelling(text) && !known.has(text));
+  const texts = textsIn(capability).filter((text) => isTelling(text) && !known.has(text));
   return [...new Set(texts)].slice(0, MOST);
-}
-
-function leavesOf(value: JsonValue): readonly string[] {
-  if (typeof value === "string") return [value];
-  if (value === null || typeof value !== "object") return [];
-  return Object.values(value as Readonly<Record<string, JsonValue>>).flatMap(leavesOf);
 }
 
 function isTelling(text: string): boolean {

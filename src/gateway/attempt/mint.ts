@@ -1,8 +1,9 @@
 import type { NewEvent } from "../../audit/event.ts";
 import { hideSecrets } from "../../conventions/outcome/hide-secrets.ts";
-import { takeMinted } from "../../conventions/outcome/minted.ts";
+import { type Minted, takeMinted } from "../../conventions/outcome/minted.ts";
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
 import { isoTime } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
 import type { StateRow } from "../ports.ts";
 import { links } from "./events.ts";
 import type { AttemptNeeds } from "./needs.ts";
@@ -41,15 +42,21 @@ export function withholdMinted(
     const row = { table: "notes", id: `${MINTED} ${minted_id}`, runId: sending.run.id, state: MINTED } as const;
     rows.push({ ...row, body: { ...about, at, credential: sending.credential, secret } });
   }
+  const texts = [...new Set(minted.flatMap((one) => one.texts))];
+  if (texts.length > defaults.mintedTexts || minted.some(isLarge))
+    return { observation: { ...observation, headers: {}, body: EMPTY, withheld: "mint_too_large" }, events, rows };
+  const rest = { headers: observation.headers, body: Buffer.from(JSON.stringify(body), "utf8") };
+  const { withheld, ...content } = hideSecrets(rest, texts);
   // A success without a member that holds a secret may hold it elsewhere: nobody sees any of it.
   const { status } = observation;
   if (minted.length < action.mints.length && status >= 200 && status < 300)
-    return { observation: { ...observation, body: EMPTY, withheld: "mint_missing" }, events, rows };
-  const { withheld, ...content } = hideSecrets(
-    { headers: observation.headers, body: Buffer.from(JSON.stringify(body), "utf8") },
-    minted.map(({ secret }) => secret),
-  );
+    return { observation: { ...observation, ...content, body: EMPTY, withheld: "mint_missing" }, events, rows };
   return { observation: { ...observation, ...content, ...(withheld ? REPEATED : {}) }, events, rows };
+}
+
+/** The vault takes none of that size. */
+function isLarge({ secret }: Minted): boolean {
+  return Buffer.byteLength(secret, "utf8") > defaults.secretBytes;
 }
 
 /** Another gateway has it too, since it took this one's work over. */
