@@ -98,6 +98,29 @@ function ofType<Type extends AuditEvent["event_type"]>(events: readonly AuditEve
 const silent = (): void => provider.answer(() => undefined);
 const asked = (count: number) => untilDone(time, 0, () => provider.received.length === count);
 
+test("a row of an attempt names where it went, and no argument in the address; older rows have the whole of it", async () => {
+  const { run, start } = await openApproved();
+  silent();
+  void start("acme.membership.plan", PLANNED);
+  await asked(1);
+  const [sent] = bench.rows("attempts", "sent");
+  assert.equal(sent?.["target"], provider.origin);
+  assert.ok(!JSON.stringify(sent).includes("/v1/projects"));
+  const old = { table: "attempts", runId: run.id, state: "sent" } as const;
+  const told = await startAgain(() =>
+    put(
+      { ...old, id: "evt_old1", body: { ...sent, target: `${provider.origin}/v1/projects/p1?key=s` } },
+      { ...old, id: "evt_old2", body: { ...sent, target: "ssh://root@[::1]:22/restart" } },
+    ),
+  );
+  assert.deepEqual(
+    ofType(told, "preview_finished")
+      .map(({ request }) => request?.target_boundary)
+      .toSorted(),
+    [provider.origin, provider.origin, "root@[::1]:22"],
+  );
+});
+
 test("what was on its way when the gateway stopped is told as unknown, and what was open is over", async () => {
   const { run, start } = await openApproved();
   const waiting = await bench.openRun(scriptedCaller(), ACTIONS);

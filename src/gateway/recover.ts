@@ -153,16 +153,22 @@ function unobserved(core: Pick<OperationNeeds, "envelope">, row: StateRow): NewE
 }
 
 function requestOf(body: JsonObject) {
-  const target = text(body["target"]);
   return {
     version_selector: null,
     normalized_operation: `${text(body["method"])} ${text(body["action"])}`,
-    target_boundary: URL.canParse(target) ? new URL(target).origin : target,
+    target_boundary: boundaryOf(text(body["target"])),
     credential_label: null,
     decision: "recovered",
     status: null,
     correlation_id: text(body["call_id"]),
   };
+}
+
+/** Older rows have the whole address. */
+function boundaryOf(target: string): string {
+  if (!URL.canParse(target)) return target;
+  const { protocol, username, host, origin } = new URL(target);
+  return protocol === "ssh:" ? `${username}@${host}` : origin;
 }
 
 function ended(core: Pick<OperationNeeds, "envelope" | "ports">, row: StateRow): NewEvent[] {

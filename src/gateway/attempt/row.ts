@@ -1,4 +1,4 @@
-import { describeSend } from "../../conventions/action/send.ts";
+import { describeSend, reachedBy } from "../../conventions/action/send.ts";
 import type { Reservation } from "../../conventions/budget/decide.ts";
 import { tokenOf } from "../outbound/request.ts";
 import type { StateRow } from "../ports.ts";
@@ -28,7 +28,8 @@ export function attemptRow(
       reserved_on: reservation.day,
       ...(isPreview(outbound) ? { preview: true } : {}),
       ...(sending.operationId === undefined ? {} : { operation_id: sending.operationId }),
-      target: url,
+      // No more of the address than is told of it later: the rest may hold arguments.
+      target: reachedBy(sending.request, url).destination,
       method,
       ...(outbound.sideEffect ? evidenceOf(sending) : {}),
     },
