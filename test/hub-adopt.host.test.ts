@@ -610,6 +610,7 @@ real(
       },
       has: () => true,
       isHome: () => true,
+      isReadable: () => true,
       isEndedElsewhere: () => false,
       awaited: () => awaited,
       onTold: () => Promise.resolve(),
@@ -640,7 +641,16 @@ real(
       fault = null;
       await until("all of it is there", async () => keeper.status().waiting === 0 && keeper.status().trouble === null);
       const by = await connect("g1");
-      const adopting = { hubId, gateway: "g1", vaultId, identity: other, seal, operators, isHome: () => true };
+      const adopting = {
+        hubId,
+        gateway: "g1",
+        vaultId,
+        identity: other,
+        seal,
+        operators,
+        isHome: () => true,
+        isReadable: () => true,
+      };
       const there = await until("no word is on its way", () =>
         adoptTerm(by, adopting, "g0").catch((error: unknown) => {
           assert.ok(error instanceof Denied && error.code === "hub_gateway_alive", String(error));

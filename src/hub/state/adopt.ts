@@ -25,6 +25,8 @@ export interface Adopting {
   operators(): readonly Buffer[];
   /** Whether rows of a gateway say that what it took over had arrived in its own state. */
   isHome(rows: readonly SharedRow[], taken: TermName): boolean;
+  /** Whether they are of the kinds that a gateway writes. Who sealed them may be owned by somebody else. */
+  isReadable(rows: readonly SharedRow[]): boolean;
 }
 
 /** What a gateway had under way when it was last heard of. */
@@ -160,9 +162,21 @@ function readTaking(
   const said = readHubStatement<AdoptionStatement>({ text, signature }, "gw.hub-adoption/v1", identityKey);
   if (said?.hub_id !== hubId || said.vault_id !== vaultId || said.by !== gateway) return null;
   // A gateway may be owned by somebody else, and signs whatever they like.
-  if (!Array.isArray(said.along)) return null;
-  const along = said.along.map((one) => ({ gateway: String(one?.gateway), term: Number(one?.term) }));
-  return { gateway: said.gateway, term: said.term, by: gateway, along };
+  const taken: unknown = said;
+  if (!isTermName(taken) || !Array.isArray(said.along) || said.along.length > defaults.hubTermsAlong) return null;
+  if (!said.along.every(isTermName)) return null;
+  const along = said.along.map(({ gateway: from, term }) => ({ gateway: from, term }));
+  return { gateway: taken.gateway, term: taken.term, by: gateway, along };
+}
+
+function isTermName(value: unknown): value is TermName {
+  const { gateway, term } = (value ?? {}) as { readonly [Name in keyof TermName]?: unknown };
+  return typeof gateway === "string" && isCounted(term);
+}
+
+/** Terms and words are counted from 1. */
+export function isCounted(number: unknown): number is number {
+  return typeof number === "number" && Number.isSafeInteger(number) && number > 0;
 }
 
 /**
@@ -236,7 +250,7 @@ async function look(
 
 async function readRows(
   connection: HubConnection,
-  { hubId, vaultId, seal }: Adopting,
+  { hubId, vaultId, seal, isReadable }: Adopting,
   head: HeadRow,
   { gateway, identityKey }: Speaker,
 ): Promise<Adopted> {
@@ -245,25 +259,34 @@ async function readRows(
   const said = readHubStatement<StateStatement>(given, "gw.hub-state/v1", identityKey);
   const ours = said?.hub_id === hubId && said.gateway === gateway && said.vault_id === vaultId;
   if (said === undefined || !ours || said.term !== term || said.tick !== tick) throw tampered(gateway);
+  if (!isCounted(term) || !isCounted(tick)) throw tampered(gateway);
   // Times are reckoned with it: a gateway that somebody owns writes there whatever they like.
   const aheadMs = typeof said.written_at === "string" ? Date.parse(said.written_at) - head.seen_ms : Number.NaN;
-  if (!(Math.abs(aheadMs) <= MOST_AHEAD_MS)) throw tampered(gateway);
+  if (!(Math.abs(aheadMs) <= MOST_AHEAD_MS) || !isTime(head)) throw tampered(gateway);
   // An owned gateway does not end our connection with more than is read of one answer: what is left out does not fit the sum.
-  const rows = await connection.ask<{ place: string; tick: string; sealed: Buffer }>(
+  const rows = await connection.ask<{ place: string | null; tick: string; sealed: Buffer | null }>(
     `select left(place, 128) as place, tick, sealed from (
        select place, tick, sealed, sum(octet_length(sealed)) over (order by place) as bytes
          from ${HUB_SCHEMA}.state where gateway = $1 and term = $2
      ) each where bytes <= ${defaults.hubStateBytes} order by each.place limit ${defaults.hubStateRows}`,
     [gateway, term],
   );
-  const sealed: readonly SealedRow[] = rows.map((row) => ({ ...row, tick: Number(row.tick) }));
+  const sealed = rows.map(({ place, tick, sealed }): SealedRow => {
+    if (place === null || sealed === null) throw tampered(gateway);
+    return { place, tick: Number(tick), sealed };
+  });
   const sum = emptySum();
   for (const row of sealed) addMark(sum, markOf(seal, row));
   if (sumText(seal, sum) !== said.sum) throw tampered(gateway);
   // An old row that is put there twice adds nothing to the sum.
   if (new Set(sealed.map(({ place }) => place)).size < sealed.length) throw tampered(gateway);
   const opened = sealed.map((row) => openShared(seal, { hubId, vaultId, gateway, term }, row) ?? failTampered(gateway));
+  if (!isReadable(opened)) throw tampered(gateway);
   return { gateway, term, rows: opened, aheadMs, nowMs: head.now_ms, along: [] };
+}
+
+function isTime({ seen_ms, now_ms }: Pick<HeadRow, "seen_ms" | "now_ms">): boolean {
+  return Number.isFinite(seen_ms) && Number.isFinite(now_ms);
 }
 
 /** A clock that lost its battery is off by decades. */
@@ -276,7 +299,7 @@ function alive(gateway: string): Denied {
   );
 }
 
-function tampered(gateway: string): Denied {
+export function tampered(gateway: string): Denied {
   return new Denied(
     "hub_state_tampered",
     `What the hub shows of ${gateway}'s operations is not what ${gateway} wrote there, or not all of it. Nothing was taken over. Find out who changed the database; what ${gateway} had under way is in its log (gw activity --hub URL) and at the providers.`,

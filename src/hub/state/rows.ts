@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
+import { isNestedWithin } from "../../../packages/request/src/json/depth.ts";
 import { canonicalJson } from "../../kernel/canonical-json.ts";
+import { defaults } from "../../kernel/defaults.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
 import type { LimitSeal } from "../limit-rows.ts";
 
@@ -37,15 +39,24 @@ export function sealShared(seal: LimitSeal, at: StatePlace, tick: number, row: S
   return { place, tick, sealed: seal.seal(aboutOf(at, tick, place), plain) };
 }
 
-/** Undefined for what was not sealed for exactly this place, term and word. */
+/** Undefined for what was not sealed for exactly this place, term and word, and for what is no row. */
 export function openShared(seal: LimitSeal, at: StatePlace, { place, tick, sealed }: SealedRow): SharedRow | undefined {
   const plain = seal.open(aboutOf(at, tick, place), sealed);
-  const value = plain === undefined ? null : (JSON.parse(plain.toString("utf8")) as JsonValue);
-  if (!isJsonObject(value) || !isJsonObject(value["body"] ?? null)) return undefined;
-  const [table, id] = [String(value["table"]), String(value["id"])];
-  if (placeOf(seal, { table, id }) !== place) return undefined;
-  const body = value["body"] as JsonObject;
-  return { table, id, runId: String(value["run_id"]), state: String(value["state"]), body };
+  const { table, id, run_id: runId, state, body } = plain === undefined ? {} : readObject(plain.toString("utf8"));
+  if (typeof table !== "string" || typeof id !== "string") return undefined;
+  if (typeof runId !== "string" || typeof state !== "string" || !isJsonObject(body)) return undefined;
+  return placeOf(seal, { table, id }) === place ? { table, id, runId, state, body } : undefined;
+}
+
+/** Empty for what is none. Arguments stand a few members down in a row; what is nested without end could not be written again. */
+function readObject(text: string): JsonObject {
+  if (!isNestedWithin(text, defaults.jsonDepth * 2)) return {};
+  try {
+    const value = JSON.parse(text) as JsonValue;
+    return isJsonObject(value) ? value : {};
+  } catch {
+    return {};
+  }
 }
 
 const SUM_BYTES = 32;

@@ -4,7 +4,7 @@ import { Denied } from "../../kernel/failure.ts";
 import type { HubConnection } from "../connect.ts";
 import { isFinal, keepConnected, troubleOf } from "../keep-connected.ts";
 import { HUB_SCHEMA, shortText } from "../schema.ts";
-import { type CameHome, readAdopter } from "./adopt.ts";
+import { type CameHome, isCounted, readAdopter, tampered } from "./adopt.ts";
 import { keepWord, makeWord, nothingSaid, type Word } from "./make-word.ts";
 import type { RowKey, StateParts } from "./parts.ts";
 import type { SharedRow } from "./rows.ts";
@@ -87,6 +87,7 @@ export function startState(parts: StateParts): StateKeeper {
       [gateway],
     );
     const [term, tick] = [Number(head?.term ?? 0), Number(head?.tick ?? 0)];
+    if (head !== undefined && !(isCounted(term) && isCounted(tick))) throw tampered(gateway);
     const known = at.term > 0 ? at : (remembered ?? NOWHERE);
     if (doubt !== null && head?.statement === doubt.text) settle(doubt);
     else if (term < known.term || (term === known.term && tick < known.tick)) throw rolledBack(term, tick, known);

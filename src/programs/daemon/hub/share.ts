@@ -8,7 +8,7 @@ import { rawPublicOf } from "../../../vault/keys.ts";
 import type { Trust } from "../trust.ts";
 import type { OpenCompartment } from "../unlocked.ts";
 import { limitSeal } from "./limits.ts";
-import { isHome, type SecretGuard, STATE_PURPOSE, sharedIn, takenOver } from "./state.ts";
+import { isHome, readableTo, type SecretGuard, STATE_PURPOSE, sharedIn, takenOver } from "./state.ts";
 import type { Way } from "./way.ts";
 
 interface SharingParts {
@@ -61,6 +61,7 @@ export function shareState(
     onTold: (holder, by, rows) => fleet.learnEndings(holder, by, takenOver(rows, guard)),
     has: fleet.hasAdopted,
     isHome,
+    isReadable: readableTo(guard),
     // Both clocks beside the database's: what the other wrote down is moved to ours.
     onAdopted: ({ aheadMs, nowMs, rows, ...left }, operator) =>
       fleet.adopt(
