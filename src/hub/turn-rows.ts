@@ -1,5 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { canonicalJson, digestBytes, digestText } from "../kernel/canonical-json.ts";
+import { isoTime } from "../kernel/clock.ts";
+import { defaults } from "../kernel/defaults.ts";
 import { readHubStatement, signHubWith, type TurnStatement } from "./statement.ts";
 
 /** A secret of the vault as an operator gave it: a credential that was added anew under an old label is another one. */
@@ -36,6 +38,7 @@ export function readTurn(
   { hubId, vaultId, place }: TurnPlace,
   speakerOf: (gateway: string) => Buffer | null,
   known: string | null,
+  isTold: (of: SecretName) => boolean,
 ): Turn | undefined {
   const { statement: text, signature, sealed } = row;
   const said = peek(text);
@@ -55,7 +58,24 @@ export function readTurn(
   if (!isGeneration(signed.generation)) return undefined;
   if (digestBytes(sealed) !== signed.sealed_digest) return undefined;
   const { generation, gateway, state, cut, added_at: addedAt, version } = signed;
-  return { generation, gateway, state, cut, of: { addedAt, version }, digest, sealed };
+  const of = { addedAt, version };
+  return isTold(of) ? { generation, gateway, state, cut, of, digest, sealed } : undefined;
+}
+
+/**
+ * Whether a secret may have been added by now, beside the one that our vault has: a gateway that may lend it, or might once, would
+ * else name one of years to come, and every other that an operator gives would be an earlier one.
+ */
+export function isAddedBy(nowMs: number, ours: SecretName): (of: SecretName) => boolean {
+  // The vault's own time is an operator's word, whatever our clock shows.
+  const latestMs = Math.max(Date.parse(ours.addedAt), nowMs) + defaults.hubClockMs;
+  return ({ addedAt, version }) => {
+    if (!isGeneration(version)) return false;
+    if (addedAt === ours.addedAt) return true;
+    const ms = typeof addedAt === "string" ? Date.parse(addedAt) : Number.NaN;
+    // Compared as texts, so that each time has one.
+    return ms <= latestMs && isoTime(ms) === addedAt;
+  };
 }
 
 export function signTurn(

@@ -29,8 +29,14 @@ function makeRow() {
   return { held, connection };
 }
 
-function gatewayOn(connection: HubConnection, gateway: string) {
-  let seen: SeenTurn | null = null;
+/** `gone` have lost the right to lend it. */
+function gatewayOn(
+  connection: HubConnection,
+  gateway: string,
+  before: SeenTurn | null = null,
+  gone: ReadonlySet<string> = new Set(),
+) {
+  let seen = before;
   return startTurns({
     ...{ hubId: "hub", gateway, vaultId: "vault", identity, taken: new Set() },
     clock: { wallMs: () => 0, bootMs: () => 0, bootId: "boot" } as never,
@@ -40,7 +46,7 @@ function gatewayOn(connection: HubConnection, gateway: string) {
     hide: (label) => label,
     seal: (_label, _about, plain) => Buffer.from(plain),
     open: (_label, _about, sealed) => Buffer.from(sealed),
-    speakerOf: () => publicKey,
+    speakerOf: (_label, name) => (gone.has(name) ? null : publicKey),
     recall: () => seen,
     remember: async (_label, one) => {
       seen = one;
@@ -82,4 +88,53 @@ test("whatever number somebody gives to the row, a new secret is begun with and 
       await turn.end(`${generation} ${index + 2}`);
     }
   }
+});
+
+/** What web3 says of a secret that no operator gave. */
+function sayOf(of: SecretName): TurnRow {
+  const word = { gateway: "web3", state: "free", cut: false, sealed: Buffer.from('{"refresh_token":"x"}') } as const;
+  const place = { hubId: "hub", vaultId: "vault", place: "person" };
+  const { text, signature } = signTurn(place, { ...word, of, generation: 9 }, identity);
+  return { generation: "9", statement: text, signature, sealed: word.sealed };
+}
+
+test("a secret of a time to come is nobody's word, and keeps no gateway from the one that an operator gives", async () => {
+  const times = ["2999-01-01T00:00:00.000Z", "2026-01-01T00:02:00.001Z", "zzz", "2025-1-1", "", 7, null];
+  const named = times.map((addedAt) => ({ addedAt, version: 1 }) as SecretName);
+  named.push(...[0, 0.5, "2", 2 ** 53, null].map((version) => ({ ...first, version }) as SecretName));
+  for (const of of named) {
+    const { held, connection } = makeRow();
+    const before = { generation: 9, digest: "sha256:x", of };
+    const [web1, web2] = [gatewayOn(connection, "web1"), gatewayOn(connection, "web2", before)];
+    await (await web1.take("person", { of: first, begins: true, own: null })).end("token 1");
+    held.row = sayOf(of);
+    const refused = { code: "hub_turn_tampered" };
+    for (const each of [web1, web2])
+      await assert.rejects(each.take("person", { of: first, begins: false, own: null }), refused, JSON.stringify(of));
+    const next = { ...first, version: 2 };
+    await (await web1.take("person", { of: next, begins: true, own: null })).end("token 2");
+    assert.equal((await web2.take("person", { of: next, begins: false, own: null })).refreshToken, "token 2");
+  }
+});
+
+test("what a gateway signed of a secret that the vault does not have is forgotten with its right to lend it", async () => {
+  const { held, connection } = makeRow();
+  const gone = new Set<string>();
+  const [web1, web2] = [gatewayOn(connection, "web1", null, gone), gatewayOn(connection, "web2", null, gone)];
+  await (await web1.take("person", { of: first, begins: true, own: null })).end("token 1");
+  await (await web2.take("person", { of: first, begins: false, own: null })).end("token 2");
+  for (const of of [
+    { ...first, version: 1_000_000 },
+    { addedAt: "2026-01-01T00:01:59.000Z", version: 1 },
+  ]) {
+    held.row = sayOf(of);
+    const asked = { of: first, begins: false, own: null };
+    for (const each of [web1, web2]) await assert.rejects(each.take("person", asked), { code: "gateway_behind" });
+  }
+  gone.add("web3");
+  const next = { ...first, version: 2 };
+  for (const each of [web1, web2])
+    await assert.rejects(each.take("person", { of: next, begins: false, own: null }), { code: "hub_turn_tampered" });
+  await (await web1.take("person", { of: next, begins: true, own: null })).end("token 3");
+  assert.equal((await web2.take("person", { of: next, begins: false, own: null })).refreshToken, "token 3");
 });

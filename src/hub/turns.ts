@@ -7,6 +7,7 @@ import type { HubConnection } from "./connect.ts";
 import { HUB_CHANNEL, HUB_SCHEMA, shortBytes, shortText } from "./schema.ts";
 import {
   compareSecrets,
+  isAddedBy,
   isGeneration,
   readTurn,
   type SecretName,
@@ -115,21 +116,24 @@ export function startTurns(parts: TurnParts): TurnKeeper {
   async function look(label: string, of: SecretName, begins: boolean): Promise<Last> {
     const place = placeOf(label);
     const [row] = await ask<TurnRow>(LOOK, [vaultId, place.place]);
-    const seen = parts.recall(label);
+    const recalled = parts.recall(label);
+    const isTold = isAddedBy(clock.wallMs(), of);
+    const seen = recalled !== null && isTold(recalled.of) ? recalled : null;
     const anew = seen === null || compareSecrets(seen.of, of) < 0;
     if (row === undefined) {
       if (!anew) throw putBack(label);
       return { turn: null, generation: "0" };
     }
-    const turn = readTurn(row, place, (name) => parts.speakerOf(label, name), seen?.digest ?? null);
+    const turn = readTurn(row, place, (name) => parts.speakerOf(label, name), seen?.digest ?? null, isTold);
     if (turn === undefined) {
-      if (begins && anew && seen !== null) return { turn: null, generation: row.generation };
+      if (begins && anew && recalled !== null) return { turn: null, generation: row.generation };
       throw tampered(label);
     }
     const { generation, digest } = turn;
     const since = seen === null ? 1 : compareSecrets(turn.of, seen.of) || generation - seen.generation;
     if (!anew && (since < 0 || (since === 0 && digest !== seen.digest))) throw putBack(label);
-    if (since > 0) await parts.remember(label, { generation, digest, of: turn.of });
+    // Of a secret that our vault does not have yet nothing is remembered: who signed for it may leave, and then it is nobody's word.
+    if (since > 0 && compareSecrets(turn.of, of) <= 0) await parts.remember(label, { generation, digest, of: turn.of });
     return { turn, generation: row.generation };
   }
 
