@@ -264,9 +264,9 @@ real("a recording holds what was written, when it was, up to its cap", async () 
   const failing = { recorder: { seal: () => Promise.reject(new Error("the disk is full")) } };
   const unkept = await stand.send(signer, { action: "speak", recording: "on" }, { options: failing });
   assert.deepEqual([unkept.kind, "recordingDigest" in unkept && unkept.recordingDigest], ["answered", null]);
-  // Room for two pieces, and five bytes of them.
-  const capped = { recorder, recordingBytes: 2 * 64 + 5 };
+  // Room for two pieces, four bytes of the first and three of the other, in base64.
+  const capped = { recorder, recordingBytes: 128 + 2 * 64 + 8 + 4 };
   expectAnswered(await stand.send(signer, { action: "speak", recording: "on" }, { options: capped }), 0);
   assert.equal(sealed[1]?.capped, true);
-  assert.equal(Buffer.concat((sealed[1]?.chunks ?? []).map(({ data }) => data)).length, 5);
+  assert.equal(Buffer.concat((sealed[1]?.chunks ?? []).map(({ data }) => data)).length, 7);
 });

@@ -17,6 +17,20 @@ export interface RecordedChunk {
 
 const FORMAT = "gw.ssh-recording/v1";
 
+/** What a recording takes beside its pieces, and a piece beside its data, at most. */
+export const HEAD_BYTES = 128;
+export const PIECE_BYTES = 64;
+
+/** What the data of a piece takes: it stands there as base64. */
+export function writtenBytes(dataBytes: number): number {
+  return Math.ceil(dataBytes / 3) * 4;
+}
+
+/** The most data that takes no more than that. */
+export function dataWithin(bytes: number): number {
+  return Math.floor(Math.max(0, bytes) / 4) * 3;
+}
+
 /** The bytes that are sealed, and whose digest the completion event carries. */
 export function writeRecording(recording: SshRecording): Buffer {
   const head = JSON.stringify({ format: FORMAT, request_id: recording.requestId, capped: recording.capped });

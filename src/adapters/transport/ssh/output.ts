@@ -1,6 +1,13 @@
 import type { OutputFrame } from "../../../conventions/ssh/frames.ts";
 import { OUTPUT_BYTES_MAX } from "../../../conventions/ssh/manifest.ts";
-import type { RecordedChunk, SshRecording } from "../../../conventions/ssh/recording.ts";
+import {
+  dataWithin,
+  HEAD_BYTES,
+  PIECE_BYTES,
+  type RecordedChunk,
+  type SshRecording,
+  writtenBytes,
+} from "../../../conventions/ssh/recording.ts";
 
 /** Keeps what an operation wrote, up to its bounds; what is beyond them is counted as cut and forgotten. */
 export interface OutputKeeper {
@@ -57,24 +64,27 @@ export function createOutputKeeper(bounds: OutputBounds, elapsedMs: () => number
 
 /** What comes within this time is one piece: nobody sees it apart. */
 const PIECE_MS = 10;
-/** What a piece takes of a recording beside its bytes: a host that writes byte by byte, on both streams in turns, fills it with these. */
-const PIECE_BYTES = 64;
 
-/** What was written and when, up to so many bytes. */
+/**
+ * What was written and when, up to so many bytes of the recording as it is kept. A host that writes byte by byte, on both streams in
+ * turns, fills it with what a piece takes beside its data.
+ */
 function createTape(limit: number) {
-  const bin = createBin(limit);
+  const bin = createBin(dataWithin(limit));
   const pieces: { readonly stream: OutputFrame["stream"]; readonly afterMs: number; bytes: number }[] = [];
-  let left = limit;
+  let left = limit - HEAD_BYTES;
   let capped = false;
   return {
     add(stream: OutputFrame["stream"], data: Buffer, afterMs: number): void {
       const last = pieces.at(-1);
       const joins = last?.stream === stream && afterMs - last.afterMs < PIECE_MS ? last : null;
-      const room = Math.max(0, joins === null ? left - PIECE_BYTES : left);
-      const bytes = capped ? 0 : bin.add(data.subarray(0, room));
+      const before = joins?.bytes ?? 0;
+      const beside = joins === null ? PIECE_BYTES : 0;
+      const room = dataWithin(left - beside + writtenBytes(before)) - before;
+      const bytes = capped ? 0 : bin.add(data.subarray(0, Math.max(0, room)));
       capped ||= bytes < data.length;
       if (bytes === 0) return;
-      left -= joins === null ? bytes + PIECE_BYTES : bytes;
+      left -= beside + writtenBytes(before + bytes) - writtenBytes(before);
       if (joins === null) pieces.push({ stream, afterMs, bytes });
       else joins.bytes += bytes;
     },
