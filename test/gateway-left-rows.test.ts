@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 import { openStateStore } from "../src/adapters/store/sqlite/state.ts";
 import { operationStates } from "../src/conventions/operation/state.ts";
 import type { LeftBehind } from "../src/gateway/adopt.ts";
-import { areReadable } from "../src/gateway/left-rows.ts";
+import { requireReadable } from "../src/gateway/left-rows.ts";
 import type { Operation } from "../src/gateway/operation/operations.ts";
 import type { StateRow } from "../src/gateway/ports.ts";
 import { Denied } from "../src/kernel/failure.ts";
@@ -115,7 +115,7 @@ test("what a real gateway left is read and taken over", async () => {
   const kinds = new Set(rows.map(({ table, state }) => `${table} ${state === "accepted" ? "observing" : state}`));
   const all = ["attempts sent", "deployments current", "notes claim", "notes minted", "operations observing"];
   assert.deepEqual([...kinds].toSorted(), all);
-  assert.ok(rows.every((row) => areReadable([row])));
+  for (const row of rows) requireReadable("left", [row]);
   const own = await start("whole");
   assert.deepEqual(await own.gateway.fleet.adopt(leftOf(rows), "ada"), { operations: 2, deployments: 1, minted: 1 });
   await own.close();

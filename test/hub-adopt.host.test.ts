@@ -610,7 +610,7 @@ real(
       },
       has: () => true,
       isHome: () => true,
-      isReadable: () => true,
+      requireReadable: () => undefined,
       isEndedElsewhere: () => false,
       awaited: () => awaited,
       onTold: () => Promise.resolve(),
@@ -649,7 +649,7 @@ real(
         seal,
         operators,
         isHome: () => true,
-        isReadable: () => true,
+        requireReadable: () => undefined,
       };
       const there = await until("no word is on its way", () =>
         adoptTerm(by, adopting, "g0").catch((error: unknown) => {

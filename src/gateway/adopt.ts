@@ -4,12 +4,11 @@ import { type Lease, TAKEN_AWAY } from "../conventions/operation/record.ts";
 import { isSettled, type OperationState } from "../conventions/operation/state.ts";
 import { isoTime } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
-import { Denied } from "../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../kernel/json.ts";
 import { isJsonObject } from "../kernel/json.ts";
 import { CLAIM, claimRow, holdersOf, keyOfRow, readHolders } from "./attempt/claim.ts";
 import { isAlsoElsewhere, MINTED } from "./attempt/mint.ts";
-import { areReadable } from "./left-rows.ts";
+import { requireReadable } from "./left-rows.ts";
 import { settleHeld } from "./operation/held-reserve.ts";
 import { isTakenAway, nextLease } from "./operation/lease.ts";
 import type { OperationNeeds } from "./operation/needs.ts";
@@ -58,7 +57,7 @@ export const ADOPTED = "adopted";
  */
 export async function adopt(core: OperationNeeds, left: LeftBehind, operator: string | null): Promise<TakenOver> {
   if (hasAdopted(core, left.gateway, left.term)) return { operations: 0, deployments: 0, minted: 0 };
-  if (!areReadable(left.rows)) throw unreadable(left.gateway);
+  requireReadable(left.gateway, left.rows);
   const owned = left.rows.map((row) => ownedRow(core, row, left.aheadMs));
   const store = storeOf(owned);
   const found = takeUp(core, store, () => true);
@@ -122,7 +121,7 @@ export async function learnEndings(
   gateway: string,
   rows: LeftBehind["rows"],
 ): Promise<void> {
-  if (!areReadable(rows)) throw unreadable(gateway);
+  requireReadable(gateway, rows);
   for (const operation of core.operations.all()) {
     if (isSettled(operation.state) || !isTakenAway(operation)) continue;
     if (operation.lease?.owner !== `${HOLDER}${holder}`) continue;
@@ -146,13 +145,6 @@ export async function learnEndings(
     await core.ledger.record("operation.taken_over", [told, ...held.events], [kept, ...held.rows]);
     core.operations.put(ended);
   }
-}
-
-function unreadable(gateway: string): Denied {
-  return new Denied(
-    "hub_state_tampered",
-    `What ${gateway} says that it had under way is nothing that a gateway writes. Nothing of it was used. Find out who owns that host; what it had under way is in its log (gw activity --hub URL) and at the providers.`,
-  );
 }
 
 const HOLDER = "gateway ";

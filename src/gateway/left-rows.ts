@@ -12,6 +12,7 @@ import {
 } from "../../packages/request/src/shape.ts";
 import { operationCauses, operationStates } from "../conventions/operation/state.ts";
 import { codes } from "../kernel/codes.ts";
+import { Denied } from "../kernel/failure.ts";
 import { isJsonObject, type JsonValue } from "../kernel/json.ts";
 import { CLAIM } from "./attempt/claim.ts";
 import { MINTED } from "./attempt/mint.ts";
@@ -20,11 +21,15 @@ import type { StateRow } from "./ports.ts";
 type LeftRow = Pick<StateRow, "table" | "id" | "runId" | "state" | "body">;
 
 /**
- * Whether rows of another gateway are of the kinds that are read of them here. It may be owned by somebody else, who seals whatever they
- * like: our own rows are believed, these are not. Members that this gateway does not know are a newer one's, and let be.
+ * Denied where rows of another gateway are not of the kinds that are read of them here. It may be owned by somebody else, who seals whatever
+ * they like: our own rows are believed, these are not. Members that this gateway does not know are a newer one's, and let be.
  */
-export function areReadable(rows: readonly LeftRow[]): boolean {
-  return rows.every(isReadable);
+export function requireReadable(gateway: string, rows: readonly LeftRow[]): void {
+  if (rows.every(isReadable)) return;
+  throw new Denied(
+    "hub_state_tampered",
+    `What ${gateway} says that it had under way is nothing that a gateway of this version writes. Nothing of it was used. If a newer gw runs there, upgrade this one and try again; if not, find out who owns that host. What it had under way is in its log (gw activity --hub URL) and at the providers.`,
+  );
 }
 
 function isReadable({ table, id, runId, state, body }: LeftRow): boolean {

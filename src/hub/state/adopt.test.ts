@@ -17,11 +17,11 @@ const seal = {
 };
 const by = {
   ...{ hubId: "hub", vaultId: "vault", gateway: "web1", identity: operator, seal },
-  ...{ operators: () => [rawPublicOf("ed25519", operator)], isHome: () => false, isReadable: () => true },
+  ...{ operators: () => [rawPublicOf("ed25519", operator)], isHome: () => false, requireReadable: () => undefined },
 };
 
 /** A term in which the gateway that somebody owns had nothing under way, and what it says of itself. */
-function read(word: object, seen: object = {}, rows: readonly object[] = []) {
+function read(word: object, seen: object = {}, rows: readonly object[] = [], next: object = {}) {
   const enrolment: EnrolmentStatement = {
     ...{ format: "gw.hub-gateway/v1", ...about, identity_key: rawPublicOf("ed25519", owned).toString("base64url") },
     ...{ log_id: "log", operator: "ada", operator_key_id: "key", signed_at: "2026-01-01T00:00:00.000Z" },
@@ -37,7 +37,11 @@ function read(word: object, seen: object = {}, rows: readonly object[] = []) {
     ...{ statement: said.text, signature: said.signature, seen_ms: Date.parse("2026-01-01T00:00:02.000Z"), now_ms: 5 },
     ...{ silent_ms: null, gone: false, ...seen },
   };
-  const ask = async (text: string) => (text.includes("state_head") ? [head] : rows);
+  let looks = 0;
+  const ask = async (text: string) => {
+    if (!text.includes("state_head")) return rows;
+    return [looks++ === 0 ? head : { ...head, ...next }];
+  };
   const taking = { gateway: "web2", term: 1, by: "web1", along: [] };
   return readTerm({ ask } as unknown as HubConnection, by, taking);
 }
@@ -67,6 +71,14 @@ test("a row is read where it is one, and whatever else was sealed for its place 
   for (const plain of others) await assert.rejects(readRow(plain), { code: "hub_state_tampered" }, plain.slice(0, 100));
   for (const change of [{ place: null }, { sealed: null }, { tick: "x" }])
     await assert.rejects(readRow(JSON.stringify(row), change), { code: "hub_state_tampered" });
+});
+
+test("who says the next word before the rows of the last were read has tampered with nothing: it goes on", async () => {
+  const { place, tick, sealed } = { place: "p", tick: "2", sealed: Buffer.from("of the next word") };
+  const rows = [{ place, tick, sealed }];
+  await assert.rejects(read({}, {}, rows), { code: "hub_state_tampered" });
+  for (const next of [{ tick: "2" }, { term: null, tick: null }])
+    await assert.rejects(read({}, {}, rows, next), { code: "hub_gateway_alive" });
 });
 
 test("terms and words are counted, and the database's clock is one", async () => {

@@ -25,8 +25,8 @@ export interface Adopting {
   operators(): readonly Buffer[];
   /** Whether rows of a gateway say that what it took over had arrived in its own state. */
   isHome(rows: readonly SharedRow[], taken: TermName): boolean;
-  /** Whether they are of the kinds that a gateway writes. Who sealed them may be owned by somebody else. */
-  isReadable(rows: readonly SharedRow[]): boolean;
+  /** Denied where they are not of the kinds that a gateway writes. Who sealed them may be owned by somebody else. */
+  requireReadable(gateway: string, rows: readonly SharedRow[]): void;
 }
 
 /** What a gateway had under way when it was last heard of. */
@@ -195,7 +195,9 @@ export async function* readHolders(
     const { head, speaker } = await look(connection, by, name, null);
     const word = `${head.term} ${head.tick}`;
     if (head.term !== null && seen.get(`${first} ${name}`) !== word) {
-      yield await readRows(connection, by, head, speaker);
+      const rows = await readRows(connection, by, head, speaker).catch(unlessAlive);
+      if (rows === null) continue;
+      yield rows;
       seen.set(`${first} ${name}`, word);
     }
     const terms = await connection.ask<{ term: string }>(
@@ -248,9 +250,20 @@ async function look(
   return { head, speaker };
 }
 
-async function readRows(
+/** Rows are read after the word that they belong to: where the other has said its next one between the two, nobody has changed anything. */
+async function readRows(connection: HubConnection, by: Adopting, head: HeadRow, speaker: Speaker): Promise<Adopted> {
+  try {
+    return await readSaid(connection, by, head, speaker);
+  } catch (error) {
+    if (!(error instanceof Denied) || error.code !== "hub_state_tampered") throw error;
+    const now = await look(connection, by, speaker.gateway, Number(head.term));
+    throw now.head.tick === head.tick ? error : alive(speaker.gateway);
+  }
+}
+
+async function readSaid(
   connection: HubConnection,
-  { hubId, vaultId, seal, isReadable }: Adopting,
+  { hubId, vaultId, seal, requireReadable }: Adopting,
   head: HeadRow,
   { gateway, identityKey }: Speaker,
 ): Promise<Adopted> {
@@ -281,7 +294,7 @@ async function readRows(
   // An old row that is put there twice adds nothing to the sum.
   if (new Set(sealed.map(({ place }) => place)).size < sealed.length) throw tampered(gateway);
   const opened = sealed.map((row) => openShared(seal, { hubId, vaultId, gateway, term }, row) ?? failTampered(gateway));
-  if (!isReadable(opened)) throw tampered(gateway);
+  requireReadable(gateway, opened);
   return { gateway, term, rows: opened, aheadMs, nowMs: head.now_ms, along: [] };
 }
 
@@ -291,6 +304,12 @@ function isTime({ seen_ms, now_ms }: Pick<HeadRow, "seen_ms" | "now_ms">): boole
 
 /** A clock that lost its battery is off by decades. */
 const MOST_AHEAD_MS = 100 * 366 * 86_400_000;
+
+/** Nothing for now: what one says that goes on is read at the next look. */
+function unlessAlive(error: unknown): null {
+  if (error instanceof Denied && error.code === "hub_gateway_alive") return null;
+  throw error;
+}
 
 function alive(gateway: string): Denied {
   return new Denied(

@@ -61,7 +61,7 @@ export function shareState(
     onTold: (holder, by, rows) => fleet.learnEndings(holder, by, takenOver(rows, guard)),
     has: fleet.hasAdopted,
     isHome,
-    isReadable: readableTo(guard),
+    requireReadable: readableTo(guard),
     // Both clocks beside the database's: what the other wrote down is moved to ours.
     onAdopted: ({ aheadMs, nowMs, rows, ...left }, operator) =>
       fleet.adopt(

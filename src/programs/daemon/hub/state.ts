@@ -1,7 +1,7 @@
 import { isSettled, type OperationState, operationStates } from "../../../conventions/operation/state.ts";
 import { ADOPTED, type LeftBehind, noteId } from "../../../gateway/adopt.ts";
 import { isAlsoElsewhere, MINTED } from "../../../gateway/attempt/mint.ts";
-import { areReadable } from "../../../gateway/left-rows.ts";
+import { requireReadable } from "../../../gateway/left-rows.ts";
 import type { StateRow, StateStore } from "../../../gateway/ports.ts";
 import type { SharedRow } from "../../../hub/state/rows.ts";
 import type { StateKeeper } from "../../../hub/state/state.ts";
@@ -104,9 +104,9 @@ export function isHome(rows: readonly SharedRow[], { gateway, term }: { gateway:
   return rows.some(({ table, id }) => table === "notes" && id === noteId(gateway, term));
 }
 
-/** Whether they are what a gateway writes, as far as they are ours to read. */
-export function readableTo(guard: SecretGuard): (rows: readonly SharedRow[]) => boolean {
-  return (rows) => areReadable(takenOver(rows, guard));
+/** They are what a gateway writes, as far as they are ours to read. */
+export function readableTo(guard: SecretGuard): (gateway: string, rows: readonly SharedRow[]) => void {
+  return (gateway, rows) => requireReadable(gateway, takenOver(rows, guard));
 }
 
 /** Tables of ours alone: a newer gateway may share more than this one knows. */
