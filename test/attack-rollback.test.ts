@@ -108,6 +108,27 @@ describe("what was once in force does not come back behind our back", { ...asUse
     }
   });
 
+  test("a key file opens a gateway that nobody ever unlocked, however often it was started, while its log shows that", async () => {
+    const fresh = await new Home(makeFolder()).init();
+    await fresh.must(["policy", "set", "headless_unlock", "on"]);
+    for (const signal of ["SIGTERM", "SIGKILL", "SIGTERM"] as const) await (await fresh.up(["--locked"])).end(signal);
+    const cut = fresh.copy();
+    const gateway = await fresh.up(["--key-file", await keyFileOf(fresh)]);
+    assert.equal((await fresh.status())["locked"], false, gateway.err());
+    await gateway.end("SIGTERM");
+    // Where its beginning is gone it shows nothing, and a person has to look.
+    rmSync(join(cut.folder, "audit", segments(cut)[0] ?? ""));
+    const held = cut.start(["up", "--key-file", await keyFileOf(cut)]);
+    try {
+      await staysLocked(cut, held);
+      assert.match(held.err(), /state_rolled_back: [^.]*state\.db holds no note .*: gw unlock --first/);
+      await cut.must(["unlock", "--first"]);
+      assert.equal((await cut.status())["locked"], false);
+    } finally {
+      await held.end("SIGTERM");
+    }
+  });
+
   test("an operator's next change does not sign an older policy anew", async () => {
     const twin = home.copy();
     const before = readFileSync(join(twin.folder, "policy.json"));

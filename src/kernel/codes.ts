@@ -836,7 +836,7 @@ export const codes = {
   state_rolled_back: {
     status: 503,
     means: "state.db is older than the log knows it, or its note about the last vault and policy is gone.",
-    mend: "Put the newest file back. If it is lost: gw restore FILE with a backup, or gw restore --as-found.",
+    mend: "Put the newest file back. If it is lost: gw restore FILE with a backup, or gw restore --as-found. Where a key file alone was refused because the log does not show that this gateway was never unlocked, an operator may look and unlock it: gw unlock --first.",
   },
   too_many_requests: {
     status: 429,

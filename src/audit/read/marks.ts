@@ -3,10 +3,11 @@ import { join } from "node:path";
 import type { Digest } from "../../kernel/canonical-json.ts";
 import type { ReadFile } from "../files.ts";
 import { decodeOpen, type OpenBody } from "../frame/bodies.ts";
-import { isLinked, openCursor } from "../frame/cursor.ts";
+import { type Cursor, isLinked, openCursor } from "../frame/cursor.ts";
 import {
   FRAME_OVERHEAD_BYTES,
   FRAME_TYPES,
+  GENESIS_LINK,
   HEADER_BYTES,
   LINK_BYTES,
   linkOf,
@@ -57,6 +58,23 @@ export function findStamp(folder: string, isOurs: (stamp: Stamp) => boolean): St
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+/**
+ * Whether this log says that no state was ever open while it was written: it is here from its first frame on, in one chain, and all
+ * its records stand in frames whose stamps nobody tagged. A log that is archived in part, has frames without a stamp, or
+ * lost the end of a segment that others follow cannot say it.
+ */
+export function tellsOfNoState(folder: string): boolean {
+  const segments = segmentsOf(folder);
+  let link: Buffer | undefined = GENESIS_LINK;
+  for (const [index, segment] of segments.entries()) {
+    if (link === undefined || segment !== index + 1) return false;
+    const before: Buffer = link;
+    const last = index === segments.length - 1;
+    link = withSegment(folder, segment, (file) => untaggedTo(file, before, last));
+  }
+  return segments.length > 0 && link !== undefined;
 }
 
 /** The OPEN frame of one segment; undefined where it is not whole or not there. */
@@ -126,6 +144,30 @@ function stampsIn(file: ReadFile): readonly Stamp[] {
     if (stamp !== undefined) stamps.push(stamp);
   }
   return stamps;
+}
+
+/** The link with which a segment ends that continues `before`; undefined where one of its frames is not sound, or tells of a state. */
+function untaggedTo(file: ReadFile, before: Buffer, last: boolean): Buffer | undefined {
+  const cursor = openCursor(file);
+  let step = cursor?.next();
+  if (cursor === undefined || step !== "frame") return undefined;
+  let link = Buffer.from(cursor.buffer.subarray(cursor.at - LINK_BYTES, cursor.at));
+  if (!link.equals(before)) return undefined;
+  for (; step === "frame"; step = cursor.next()) {
+    // Of the newest segment a frame may be half written at this very moment, by the process that asks.
+    if (!isLinked(cursor)) return last ? link : undefined;
+    if (!isUntagged(cursor)) return undefined;
+    const end = cursor.at + HEADER_BYTES + cursor.header.bodyLength;
+    link = Buffer.from(cursor.buffer.subarray(end, end + LINK_BYTES));
+  }
+  return step === "end" || last ? link : undefined;
+}
+
+function isUntagged(cursor: Cursor): boolean {
+  if (cursor.header.type !== FRAME_TYPES.data) return true;
+  const section = sectionOf(cursor);
+  const stamp = section === undefined ? undefined : decodeStamp(Buffer.from(section.subarray(0, STAMP_BYTES)));
+  return stamp?.tag.every((byte) => byte === 0) === true;
 }
 
 function named(hash: Buffer): Digest {

@@ -55,7 +55,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
         logFolder: parts.settings.auditFolder,
         bootId: clock.bootId(),
         random: parts.random,
-        noteNeeded: method === "key_file" && log.opened.reason !== "genesis",
+        noteNeeded: method === "key_file",
       });
       state.compartment = opened;
       proofKey = opened.service.deriveStateKey(SERVER_PROOF);

@@ -1,5 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import { openStateStore, type SqliteStateStore } from "../../adapters/store/sqlite/state.ts";
+import { tellsOfNoState } from "../../audit/read/marks.ts";
 import type { Credentials } from "../../gateway/ports.ts";
 import type { Random } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -42,7 +43,7 @@ export interface Surroundings {
   readonly logFolder: string;
   readonly bootId: string;
   readonly random: Random;
-  /** A store without its note is taken for new only where a person's own client has looked, or where the log is new too. */
+  /** A store without its note is taken for new only where a person's own client has looked, or where the log says that no state was ever open. */
   readonly noteNeeded: boolean;
 }
 
@@ -63,7 +64,10 @@ export async function openCompartment(
       const expected = lastStateMark(logFolder, stampKey, bootId);
       if (expected !== undefined) checkStateMark(expected, store.generation());
       remembered = readNote(store);
-      if (remembered === null && (noteNeeded || expected !== undefined || store.generation() !== null)) noteGone();
+      if (remembered === null) {
+        if (expected !== undefined || store.generation() !== null) noteGone();
+        if (noteNeeded && !tellsOfNoState(logFolder)) noteMissing();
+      }
       if (remembered !== null) checkHighWater(remembered, vault, policy);
     } catch (error) {
       await store.close();
@@ -165,7 +169,15 @@ function hostKeysGone(): never {
 function noteGone(): never {
   throw new Denied(
     "state_rolled_back",
-    "The log shows that this gateway was unlocked before, and state.db does not hold the note about it: the file was replaced or edited. Put the newest one back; if it is lost, restore a backup with gw restore FILE, or go on with what is there with gw restore --as-found.",
+    "This gateway was unlocked before, as its log or state.db itself shows, and state.db does not hold the note about it: the file was replaced or edited. Put the newest one back; if it is lost, restore a backup with gw restore FILE, or go on with what is there with gw restore --as-found.",
+  );
+}
+
+/** Nobody can tell whether there ever was one, and no person has looked. */
+function noteMissing(): never {
+  throw new Denied(
+    "state_rolled_back",
+    "state.db holds no note about the vault and policy that were seen, and the log does not show that this gateway was never unlocked: part of it was archived, damaged, or written by an older version. A key file alone does not open it then. If you know why there is no note, unlock it as an operator: gw unlock --first. If state.db was lost or replaced, put the newest one back, or restore a backup with gw restore FILE.",
   );
 }
 
