@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
+import { createPublicKey } from "node:crypto";
 import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
-import { attest, makeKeys, openTestLog } from "./audit-kit.ts";
+import { attest, intentEvent, makeKeys, openTestLog } from "./audit-kit.ts";
 import { asUser, codeOf, Home, makeFolder } from "./support/home.ts";
 import { killedAt } from "./support/kill.ts";
+import { operatorOf } from "./support/operator-key.ts";
 import { whole } from "./support/whole.ts";
 
 interface Report {
@@ -185,6 +187,74 @@ describe("the log's older segments are moved away, and the log goes on", { ...as
     await twin.must(["operator", "remove", "bob", "--operator", "ada"]);
     const still = await check(twin);
     assert.deepEqual([still.verdict, still.notices.find(({ code }) => code === "cut")?.detail], ["intact", "bob"]);
+  });
+
+  test("what nobody attested is looked at and vouched for where it was moved to, all of it or not at all", async () => {
+    const twin = await new Home(makeFolder()).init();
+    const log = join(twin.folder, "audit");
+    const archive = join(makeFolder(), "archive");
+    const [ada] = JSON.parse((await twin.run(["operator", "list", "--json"])).out) as { readonly key: string }[];
+    const found = async (extra: readonly string[]) => {
+      const { firstBreach, notices } = await check(twin, ["--operator", ada?.key ?? "", ...extra]);
+      return [firstBreach?.code, notices.filter(({ code }) => code === "vouched_later").length];
+    };
+    await (await twin.up(["--locked"])).end("SIGTERM");
+    const { operator } = await operatorOf(twin);
+    const recipients = [createPublicKey(operator.readingKey)];
+    const [vault] = (await check(twin)).eras;
+    assert.ok(vault !== undefined);
+    const alone = await openTestLog(log, { keys: makeKeys(), recipients, vault });
+    for (const one of [1, 2, 3]) {
+      await alone.append([intentEvent(one)]);
+      if (one < 3) await alone.rotate();
+    }
+    await alone.close();
+    await (await twin.up()).end("SIGTERM");
+    // All but the end of what was written alone goes.
+    await twin.must(["audit", "archive", archive, "--before", TOMORROW]);
+    assert.equal(segmentsOf(archive).length, 3);
+    const half = twin.copy();
+    const gateway = await twin.up();
+    const vouch = async (whose: Home, ...extra: readonly string[]) => {
+      const refused = await whose.operator(["audit", "vouch", ...extra]);
+      assert.deepEqual([refused.code, codeOf(refused)], [1, "value_not_allowed"], refused.err);
+      const [, through = "0"] = /gw audit vouch --through (\d+)/.exec(refused.err) ?? [];
+      return ["audit", "vouch", "--through", through, ...extra];
+    };
+    interface Told {
+      readonly looked_from: number;
+      readonly parts: readonly { readonly events: Readonly<Record<string, number>> }[];
+    }
+    const of = ({ out }: { readonly out: string }) => JSON.parse(out) as Told;
+    try {
+      assert.deepEqual(await found(["--archive", archive]), ["unattested", 0]);
+      const empty = await twin.operator(["audit", "vouch", "--archive", makeFolder()]);
+      assert.match(empty.err, /^value_not_allowed: .* do not hold all that stands before/);
+      const words = await vouch(twin, "--archive", archive);
+      const shown = of(await twin.must([...words, "--json"]));
+      assert.equal(shown.looked_from, 0);
+      assert.deepEqual(
+        shown.parts.map(({ events }) => [events["gateway_started"], events["intent_accepted"]]),
+        [
+          [1, undefined],
+          [undefined, 3],
+        ],
+      );
+      assert.deepEqual(await found(["--archive", archive]), [undefined, 2]);
+      const nothing = of(await twin.must(["audit", "vouch", "--json"]));
+      assert.ok(nothing.looked_from > 0 && nothing.parts.length === 0, JSON.stringify(nothing));
+    } finally {
+      await gateway.end("SIGTERM");
+    }
+    // Without the archive what is here is shown, and that there is more under the signature.
+    const without = await half.up();
+    try {
+      const { out } = await half.must(await vouch(half));
+      assert.match(out, /^Frames \d+ to \d+, .*: intent_accepted 1$/m);
+      assert.match(out, /^What stood before frame \d+ was archived, and is not shown/m);
+    } finally {
+      await without.end("SIGTERM");
+    }
   });
 
   test("an archive does not make an attestation of a stranger, who calls himself as an operator, into one that counts", async () => {

@@ -140,7 +140,7 @@ describe("what a gateway wrote that ended before anybody signed in", asUser, () 
     for (const { events } of parts) assert.equal(events["gateway_started"], 1, JSON.stringify(events));
     assert.deepEqual(await verdict(), [0, [], ["vouched_later", "vouched_later"]]);
     const again = await home.must(["audit", "vouch", "--json"]);
-    assert.deepEqual(JSON.parse(again.out), { parts: [], others: [] });
+    assert.deepEqual(JSON.parse(again.out), { looked_from: 0, parts: [], others: [] });
   });
 
   test(

@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { segmentName, segmentOf } from "../frame/layout.ts";
 
@@ -34,6 +34,11 @@ export function extentOf(folder: string): { readonly total: number; before(place
 /** Nothing where it was archived since the folder was listed. */
 function sizeOf(folder: string, segment: number): number {
   return statSync(join(folder, segmentName(segment)), { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** Which of the folders of one log holds a segment: archives first and its own last, which is believed as a check believes it. */
+export function folderWith(folders: readonly string[], segment: number): string | undefined {
+  return folders.findLast((folder) => existsSync(join(folder, segmentName(segment))));
 }
 
 export function segmentsOf(folder: string): number[] {

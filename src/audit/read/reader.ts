@@ -1,6 +1,5 @@
 import { isAscii } from "node:buffer";
 import { createDecipheriv, type KeyObject } from "node:crypto";
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject } from "../../kernel/json.ts";
 import { decodeRecord } from "../codec.ts";
@@ -12,7 +11,7 @@ import { DATA_FLAG_REDO, FRAME_TYPES, HEADER_BYTES, LINK_BYTES, segmentName } fr
 import { type FrameKeys, startFrameKeys } from "../keys/seed.ts";
 import { openReadFile } from "../node-files.ts";
 import { expand } from "./expand.ts";
-import { type ReadFrom, segmentsOf } from "./place.ts";
+import { folderWith, type ReadFrom, segmentsOf } from "./place.ts";
 import { findSeed } from "./seeds.ts";
 
 /** What a reader meets, in the order of the log. What it cannot read it says, and goes on. */
@@ -62,6 +61,7 @@ const LENGTH_BYTES = 4;
 const FRAMES_A_TURN = 256;
 
 interface OpenSegment {
+  readonly folder: string;
   readonly number: number;
   readonly file: ReadFile;
   readonly cursor: Cursor;
@@ -70,14 +70,15 @@ interface OpenSegment {
   pending: KeyObject | undefined;
 }
 
-/** With `wanted`, only the frames of these numbers are opened. */
+/** A log may lie in several folders, archives first and its own last. With `wanted`, only the frames of these numbers are opened. */
 export function openReader(
-  folder: string,
+  log: string | readonly string[],
   readingKey: KeyObject,
   from?: ReadFrom,
   wanted?: (frame: number) => boolean,
 ): LogReader {
-  let atSegment = from?.segment ?? segmentsOf(folder)[0] ?? 1;
+  const folders = typeof log === "string" ? [log] : log;
+  let atSegment = from?.segment ?? folders.flatMap(segmentsOf).sort((a, b) => a - b)[0] ?? 1;
   let current: OpenSegment | undefined;
   /** Where the whole frames of the segment before ended, for the next OPEN to confirm. */
   let endedAt: number | undefined;
@@ -93,8 +94,7 @@ export function openReader(
 
   /** The items of one frame; undefined where no whole frame follows, or none yet. */
   const step = (segment: OpenSegment): readonly LogItem[] | undefined => {
-    const items =
-      segment.cursor.next() === "frame" ? readFrame(folder, segment, readingKey, endedAt, isPassed) : undefined;
+    const items = segment.cursor.next() === "frame" ? readFrame(segment, readingKey, endedAt, isPassed) : undefined;
     if (items === undefined) segment.cursor.again();
     return items;
   };
@@ -102,7 +102,8 @@ export function openReader(
   const next = (): readonly LogItem[] | undefined => {
     for (;;) {
       if (current === undefined) {
-        if (!existsSync(join(folder, segmentName(atSegment)))) return undefined;
+        const folder = folderWith(folders, atSegment);
+        if (folder === undefined) return undefined;
         const entered = enter(folder, atSegment);
         if (entered === undefined) {
           return [{ kind: "unreadable", segment: atSegment++, frame: 0, detail: "not a segment of a log" }];
@@ -112,7 +113,7 @@ export function openReader(
       const items = step(current);
       if (items === undefined) {
         // The writer may have gone on in this file before it turned to the next: look once more, then move.
-        if (!existsSync(join(folder, segmentName(current.number + 1)))) return undefined;
+        if (folderWith(folders, current.number + 1) === undefined) return undefined;
         const last = step(current);
         if (last === undefined) {
           atSegment = current.number + 1;
@@ -141,13 +142,12 @@ export function openReader(
 function enter(folder: string, number: number): OpenSegment | undefined {
   const file = openReadFile(join(folder, segmentName(number)));
   const cursor = openCursor(file);
-  if (cursor !== undefined) return { number, file, cursor, keys: undefined, pending: undefined };
+  if (cursor !== undefined) return { folder, number, file, cursor, keys: undefined, pending: undefined };
   file.close();
   return undefined;
 }
 
 function readFrame(
-  folder: string,
   segment: OpenSegment,
   readingKey: KeyObject,
   endedAt: number | undefined,
@@ -172,7 +172,7 @@ function readFrame(
     items.push(unreadable(segment, "frames of the segment before are missing or do not open"));
   }
   items.push({ kind: "opened", segment: segment.number, frame, reason, timeSeconds });
-  const seed = findSeed(folder, open, readingKey);
+  const seed = findSeed(segment.folder, open, readingKey);
   if (seed === undefined) items.push(unreadable(segment, "the segment is not sealed for this key"));
   else segment.keys = startFrameKeys(seed);
   return items;

@@ -21,7 +21,7 @@ function verdictWords(report: VerifyReport): string[] {
   }
   if (report.breaches.some(({ code }) => code === "unattested")) {
     lines.push(
-      "What a running gateway wrote since its start is attested when an operator signs in: gw unlock, or gw watch. What one wrote that has ended since, an operator looks at and vouches for: gw audit vouch. Until then: --allow-unattested.",
+      "What a running gateway wrote since its start is attested when an operator signs in: gw unlock, or gw watch. What one wrote that has ended since, an operator looks at and vouches for: gw audit vouch, with --archive where it was moved away. Until then: --allow-unattested.",
     );
   }
   return lines;

@@ -21,6 +21,8 @@ import { printReport } from "./verify.ts";
 export interface VouchOptions extends OperatorOptions {
   /** The last frame of the last part that was looked at, for who is not asked. */
   readonly through?: number;
+  /** Folders that segments were moved to: what stands in them is looked at too. */
+  readonly archive?: readonly string[];
 }
 
 /** A part of the log that was written by a process which ended before anybody signed in who is an operator today. */
@@ -50,25 +52,30 @@ export function runVouch(options: VouchOptions, deps: CliDeps): Promise<Exit> {
     const folder = join(options.home, "audit");
     const before = await look(folder, options, deps);
     if (before.exit !== 0) return tellBroken(before, options, deps.io);
-    if (openParts(before).length === 0) return tellNothing(options, deps.io);
+    requireWhole(before, options);
+    if (openParts(before).length === 0) return tellNothing(before, options, deps.io);
     requireNamed(options, openParts(before), deps.io);
     return await withGateway(options, deps, async (session) => {
       const looked = await look(folder, options, deps);
       const eras = openParts(looked);
       if (looked.exit !== 0) return tellBroken(looked, options, deps.io);
-      if (eras.length === 0) return tellNothing(options, deps.io);
+      requireWhole(looked, options);
+      if (eras.length === 0) return tellNothing(looked, options, deps.io);
       const { operator } = session;
       const vault = session.home.readVault();
-      const parts = await readParts(folder, operator.readingKey, looked, (keyId) => signerOf(vault, keyId));
+      const parts = await readParts([...(options.archive ?? []), folder], operator.readingKey, looked, (keyId) =>
+        signerOf(vault, keyId),
+      );
       const others = othersIn(looked, keyIdOf(rawPublicOf("ed25519", operator.approver.key)).toString("hex"));
-      if (!options.json) for (const line of describe(parts, others)) sayProse(deps.io, line, 2);
+      if (!options.json) for (const line of describe(parts, others, looked.begins.frame)) sayProse(deps.io, line, 2);
       if (!(await isMeant(options, eras, deps.io))) {
         deps.io.out("Nothing was signed.");
         return exits.denied;
       }
       await signOffer(folder, looked, session, session.client, deps.vault, true);
       const { name } = operator;
-      const done = { operator: name, parts: parts.map(told), others: others.map(toldOther) };
+      const from = looked.begins.frame;
+      const done = { operator: name, looked_from: from, parts: parts.map(told), others: others.map(toldOther) };
       say(deps.io, options.json, done, `${name} vouches for ${counted(parts.length, "part")}. See: gw audit verify`);
       return exits.done;
     });
@@ -76,10 +83,20 @@ export function runVouch(options: VouchOptions, deps: CliDeps): Promise<Exit> {
 }
 
 /** Those count whose keys a verifier is given (`gw operator list`): a removed operator signs for nothing, whatever time they write. */
-function look(folder: string, { home }: VouchOptions, { random }: CliDeps): Promise<VerifyReport> {
+function look(folder: string, { home, archive }: VouchOptions, { random }: CliDeps): Promise<VerifyReport> {
   const vault = openHome(home, random).readVault();
   const operators = vault.operators.map(({ approverKey }) => approverKey);
-  return checkLog(folder, vault, { operators, allowUnattested: true, command: "gw audit vouch" });
+  const archives = archive === undefined ? {} : { archives: archive };
+  return checkLog(folder, vault, { operators, ...archives, allowUnattested: true });
+}
+
+/** Who names what was moved away wants all of it looked at: a check falls back to the cut where a segment is missing. */
+function requireWhole({ exit, begins }: VerifyReport, { archive }: VouchOptions): void {
+  if (archive === undefined || exit !== 0 || begins.frame === 0) return;
+  throw new Denied(
+    "value_not_allowed",
+    `The folders given with --archive do not hold all that stands before segment ${begins.segment}. Name every folder that segments were moved to, each with --archive.`,
+  );
 }
 
 /** The last one is still written, and is attested by signing in. */
@@ -115,13 +132,12 @@ function tellBroken(report: VerifyReport, { json }: VouchOptions, io: CliIo): Ex
   return report.exit === 2 ? exits.usage : exits.denied;
 }
 
-function tellNothing({ json }: VouchOptions, io: CliIo): Exit {
-  say(
-    io,
-    json,
-    { parts: [], others: [] },
-    "Every earlier part of the log is attested or vouched for. There is nothing to sign.",
-  );
+function tellNothing({ begins: { frame } }: VerifyReport, { json }: VouchOptions, io: CliIo): Exit {
+  const words =
+    frame === 0
+      ? "Every earlier part of the log is attested or vouched for. There is nothing to sign."
+      : `Every earlier part of the log from frame ${frame} on is attested or vouched for. There is nothing to sign. What stood before it was archived, and was not looked at: gw audit vouch --archive DIR`;
+  say(io, json, { looked_from: frame, parts: [], others: [] }, words);
   return exits.done;
 }
 
@@ -135,7 +151,7 @@ function requireNamed(options: VouchOptions, eras: readonly Era[], io: CliIo): v
   if (options.through === last || (options.through === undefined && !isUnseen(options, io))) return;
   throw new Denied(
     "value_not_allowed",
-    `Frames ${eras[0]?.firstFrame} to ${last} hold what nobody attested. Look at them (gw audit export), then: gw audit vouch --through ${last}`,
+    `Frames ${eras[0]?.firstFrame} to ${last} hold what nobody attested. Look at them (gw audit export, and of an archive with --log DIR), then${options.archive === undefined ? "" : ", with the same archives"}: gw audit vouch --through ${last}`,
   );
 }
 
@@ -146,7 +162,7 @@ async function isMeant(options: VouchOptions, eras: readonly Era[], io: CliIo): 
 }
 
 async function readParts(
-  folder: string,
+  folders: readonly string[],
   readingKey: KeyObject,
   looked: VerifyReport,
   nameOf: (keyId: string) => string,
@@ -155,8 +171,9 @@ async function readParts(
   const partOf = (frame: number): Era | undefined => eras.find((era) => isIn(era, { frame }));
   const found = new Map<Era, { from: string | null; to: string | null; events: Map<string, number> }>();
   for (const era of eras) found.set(era, { from: null, to: null, events: new Map() });
-  const from = { segment: eras[0]?.firstSegment ?? 1, offset: 0 };
-  const reader = openReader(folder, readingKey, from, (frame) => partOf(frame) !== undefined);
+  // The beginning of the first may have been archived.
+  const from = { segment: Math.max(eras[0]?.firstSegment ?? 1, looked.begins.segment), offset: 0 };
+  const reader = openReader(folders, readingKey, from, (frame) => partOf(frame) !== undefined);
   try {
     for await (const item of reader) {
       const era = partOf(item.frame);
@@ -179,7 +196,7 @@ async function readParts(
   });
 }
 
-function* describe(parts: readonly Part[], others: readonly Other[]): Generator<string> {
+function* describe(parts: readonly Part[], others: readonly Other[], begin: number): Generator<string> {
   yield "No operator signed in while these parts of the log were written, each by one process that has ended:";
   for (const { era, signedBy, from, to, events } of parts) {
     // Whoever wrote the part chose its times, in whatever words.
@@ -191,7 +208,9 @@ function* describe(parts: readonly Part[], others: readonly Other[]): Generator<
     if (events.has("unreadable"))
       yield "NOT ALL OF THAT PART IS COUNTED: some of it does not open with your key. Have somebody look who reads it.";
   }
-  yield "What each record says: gw audit export. Whoever could write to the home could have written them.";
+  if (begin > 0)
+    yield `What stood before frame ${begin} was archived, and is not shown or counted here. Your signature is over it too: to look at it first, gw audit vouch --archive DIR`;
+  yield "What each record says: gw audit export, and of an archive with --log DIR. Whoever could write to the home could have written them.";
   for (const { operator, parts: count, firstFrame, lastFrame } of others)
     yield `For who trusts your key alone, you vouch for what ${showIdentifier(operator)} attested too: ${counted(count, "part")}, between frames ${firstFrame} and ${lastFrame}.`;
 }

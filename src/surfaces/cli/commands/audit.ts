@@ -71,8 +71,9 @@ export function addAuditCommands(program: Command, deps: CliDeps): void {
     audit,
     "vouch",
     "look at parts that were written while nobody signed in, by gateways that have ended since, and sign for them",
-    "gw audit vouch",
+    "gw audit vouch\ngw audit vouch --archive /mnt/archive/gw",
   )
+    .option("--archive <DIR>", "a folder that older segments were moved to (repeatable)", many)
     .option(
       "--through <FRAME>",
       "the last frame that was looked at, where nobody can be asked",
