@@ -166,6 +166,10 @@ export const defaults = {
   /** How long a command waits until the running gateway has read what it wrote. */
   changeSeenMs: 15_000,
   changeLookMs: 50,
+  /** How often, and after which pause, a command looks again before it says that something was put back: another one may be at work. */
+  copyLooks: 15,
+  copyPauseMs: 200,
+  filesLooks: 3,
   /** Passkeys belong to an origin, and so to this port. */
   consolePort: 7_717,
   consoleTokenMs: 600_000,

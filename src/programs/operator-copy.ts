@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { systemRandom } from "../adapters/platform/system.ts";
+import { systemRandom, systemSleep } from "../adapters/platform/system.ts";
 import { Denied } from "../kernel/failure.ts";
 import { Unreachable } from "../surfaces/client/connection.ts";
 import type { Place } from "../surfaces/place/place.ts";
@@ -18,7 +18,7 @@ export async function copyHome(found: Place): Promise<string> {
 }
 
 export async function refreshCopy({ operator }: Place, copy: string): Promise<void> {
-  await (await import("../surfaces/client/mirror.ts")).refreshMirror(operator, copy, systemRandom);
+  await (await import("../surfaces/client/mirror.ts")).refreshMirror(operator, copy, systemRandom, systemSleep);
 }
 
 /** For somebody who may be no operator, or while nothing runs: then the gateway alone can be asked. */

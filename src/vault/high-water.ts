@@ -18,6 +18,11 @@ export function checkHighWater(high: HighWater, vault: Vault, policy: Policy | n
   if (high.policy !== null && policy !== null) checkPolicyVersion(high.policy, policy);
 }
 
+/** What `checkHighWater` and whoever remembers a vault say of something that was put back. */
+export function isGoingBack(code: string): boolean {
+  return ["vault_rolled_back", "vault_forked", "policy_rolled_back"].includes(code);
+}
+
 export function higher(one: HighWater, other: HighWater): HighWater {
   return {
     vault: (one.vault?.generation ?? 0) > (other.vault?.generation ?? 0) ? one.vault : (other.vault ?? one.vault),

@@ -71,8 +71,9 @@ interface Checked extends HomeChange {
 function check(change: SignedChange, current: Vault, before: Policy, login: Login): Checked {
   const vault = change.vault === null ? null : parseVault(change.vault);
   if (vault !== null) {
-    checkAnchor(anchorOf(current), vault);
+    // Somebody who was slower than another did not put anything back: told first.
     if (vault.previous !== current.manifestHash) throw moved();
+    checkAnchor(anchorOf(current), vault);
   }
   const policy = change.policy === null ? null : parsePolicy(change.policy, vault ?? current);
   if (policy !== null && policy.version !== before.version + 1) throw moved();

@@ -12,17 +12,20 @@ import {
 import { dirname, join } from "node:path";
 import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
 import { CUT_NAME, MAX_CUT_BYTES } from "../../audit/cut/cut.ts";
-import type { Random } from "../../kernel/clock.ts";
+import type { Random, Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
 import { anchorOf, checkAnchor } from "../../vault/anchor.ts";
 import { replaceFile } from "../../vault/files/atomic-write.ts";
-import { openHome, POLICY_NAME, VAULT_NAME } from "../../vault/files/home.ts";
+import { openHome, POLICY_NAME, VAULT_NAME, type VaultHome } from "../../vault/files/home.ts";
 import { withLock } from "../../vault/files/lock.ts";
 import { makeFolder } from "../../vault/files/make-folder.ts";
 import { readPlainFile } from "../../vault/files/private-file.ts";
-import { parsePolicy } from "../../vault/policy/verify.ts";
+import { isGoingBack } from "../../vault/high-water.ts";
+import type { Policy } from "../../vault/policy/policy.ts";
+import { checkPolicyVersion, parsePolicy } from "../../vault/policy/verify.ts";
+import type { Vault } from "../../vault/vault.ts";
 import { parseVault } from "../../vault/verify.ts";
 import { homeAnswer, logBytesAnswer, logFilesAnswer } from "../operator/answers.ts";
 import type { Door } from "../place/place.ts";
@@ -38,15 +41,31 @@ const PACK = /^[a-z][a-z0-9-]{0,63}$/;
 const LOG_FILE = /^(?:[a-z]{1,32}\/)?[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$/;
 
 /** Brings the copy up to date. What is served is checked as a file would be, and is never older than the copy. */
-export async function refreshMirror(door: Door, folder: string, random: Random): Promise<void> {
+export async function refreshMirror(door: Door, folder: string, random: Random, sleep: Sleep): Promise<void> {
   const connection = openConnection(door);
   try {
-    const served = await connection.ask(homeAnswer, "GET", "/v1/home");
-    makeFolder(folder);
-    await alone(folder, () => takeFiles(served, folder, random));
+    await takeNewest(connection, folder, random, sleep);
     await takeLog(connection, folder, random);
   } finally {
     connection.close();
+  }
+}
+
+/**
+ * Another command of this operator may have brought the copy further while this one waited for its answer, or is just sending a change
+ * that stands in the copy already: the gateway is asked again before anybody is accused. One that went back serves what is older each time.
+ */
+async function takeNewest(connection: Connection, folder: string, random: Random, sleep: Sleep): Promise<void> {
+  for (let left: number = defaults.copyLooks; ; left--) {
+    const served = await connection.ask(homeAnswer, "GET", "/v1/home");
+    makeFolder(folder);
+    try {
+      await alone(folder, () => takeFiles(served, folder, random, left > 0));
+      return;
+    } catch (error) {
+      if (left === 0 || !(error instanceof Denied) || !isGoingBack(error.code)) throw error;
+    }
+    await sleep.sleep(defaults.copyPauseMs);
   }
 }
 
@@ -78,7 +97,13 @@ export function mirroredChange(folder: string, vaultChanged: boolean, policyChan
   };
 }
 
-function takeFiles({ vault: vaultText, policy, packs }: ServedHome, folder: string, random: Random): void {
+/** With `askedAgain` an older policy is not taken either. What a command that was cut off has left of one does not stay for good. */
+function takeFiles(
+  { vault: vaultText, policy, packs }: ServedHome,
+  folder: string,
+  random: Random,
+  askedAgain: boolean,
+): void {
   makeFolder(join(folder, "packs", "trusted"));
   const vault = parseVault(vaultText);
   const before = openHome(folder, random);
@@ -91,11 +116,24 @@ function takeFiles({ vault: vaultText, policy, packs }: ServedHome, folder: stri
       );
     }
     checkAnchor(anchorOf(known), vault);
+    if (askedAgain) checkPolicyHeld(before, known, parsePolicy(policy, vault));
   }
   parsePolicy(policy, vault);
   replaceFile(join(folder, POLICY_NAME), Buffer.from(policy, "utf8"), random);
   replaceFile(join(folder, VAULT_NAME), Buffer.from(vaultText, "utf8"), random);
   for (const { pack, bytes } of packs.filter((one) => PACK.test(one.pack))) takePack(folder, pack, bytes, random);
+}
+
+/** One that does not hold is nothing that was seen. */
+function checkPolicyHeld(copy: VaultHome, known: Vault, served: Policy): void {
+  let held: Policy;
+  try {
+    held = copy.readPolicy(known);
+  } catch (error) {
+    if (error instanceof Denied) return;
+    throw error;
+  }
+  checkPolicyVersion(held, served);
 }
 
 /** A pack that the operator has put beside it, and not trusted yet, stays. */

@@ -1,5 +1,6 @@
 import { counted, printable, showIdentifier } from "../../../kernel/display.ts";
 import { isJsonObject, type JsonObject } from "../../../kernel/json.ts";
+import { isGoingBack } from "../../../vault/high-water.ts";
 import { openConnection } from "../../client/connection.ts";
 import { ordersOf } from "../../client/orders.ts";
 import { readStatus } from "../../client/read-status.ts";
@@ -49,7 +50,8 @@ export function startUnlocked(
         await deps.vault.afterWrongPassphrase({ home: options.home, operator: operator.name, failedAttempts });
       const { trouble } = await readStatus(operatorDoor(options));
       // What an operator did not sign is not obeyed: it stays locked, records who tries, and the status says why.
-      if (trouble !== null && !isGoingBack(trouble)) return gateway;
+      // Old files are refused where the person can read why, not by a gateway that stands there locked.
+      if (trouble !== null && !isGoingBack(trouble.code)) return gateway;
       await logIn(session, options, deps, async ({ client, home, operator }) => {
         await client.unlock(await deps.serverCheck(home, operator.serviceKey, { child: gateway.pid, first: true }));
         return exits.done;
@@ -151,11 +153,6 @@ function change(
       return exits.done;
     }),
   );
-}
-
-/** Old files are refused where the person can read why, not by a gateway that stands there locked. */
-function isGoingBack({ code }: NonNullable<Status["trouble"]>): boolean {
-  return ["vault_rolled_back", "vault_forked", "policy_rolled_back"].includes(code);
 }
 
 export function statusLines(status: Status): readonly string[] {

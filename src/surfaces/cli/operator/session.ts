@@ -20,7 +20,14 @@ import type { CliDeps } from "../commands/deps.ts";
 import type { Exit } from "../io.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
 import { remember, type SeenLine, seenOf } from "../vault/seen.ts";
-import { findLogin, policyInForce, type VaultCliPorts, type VaultSession, withOperator } from "../vault/session.ts";
+import {
+  findLogin,
+  lookingAgain,
+  policyInForce,
+  type VaultCliPorts,
+  type VaultSession,
+  withOperator,
+} from "../vault/session.ts";
 
 export interface GatewaySession extends VaultSession {
   readonly client: OperatorClient;
@@ -97,7 +104,10 @@ export async function lookFirst(
     const login = { vaultId: keeper.vaultId, signLogin: keeper.signReading };
     const { reading: client } = await openReading(operatorDoor(options), login);
     try {
-      const behind = isBehind(await client.status(), seenOf(deps.vault.stateFolder, vault));
+      const status = await client.status();
+      const seen = seenOf(deps.vault.stateFolder, vault);
+      // Another command may have changed it since it was asked.
+      const behind = isBehind(status, seen) && isBehind(await client.status(), seen);
       if (behind !== null)
         deps.io.err(`WARNING: ${behind.code}: it shows ${behind.shown}, and you have seen ${behind.seen}.`);
       await look(client);
@@ -182,10 +192,13 @@ export async function attestLog(
     io.err(`WARNING: the log does not hold (${code}${before}). It was not attested. Look at it with: gw audit verify`);
     return;
   }
-  const vault = session.home.readVault();
   // The first look at a log reads all that it says of vault and policy; from then on its marks and this memory do.
   const log = seen.head === null ? await highestInLog(folder, operator.readingKey) : undefined;
-  if (log !== undefined) checkHighWater(log, vault, policyInForce(session.home, vault));
+  const vault = await lookingAgain({ refresh }, () => {
+    const now = session.home.readVault();
+    if (log !== undefined) checkHighWater(log, now, policyInForce(session.home, now));
+    return now;
+  });
   const head = await signOffer(folder, report, session, client, { clock, refresh });
   await remember(stateFolder, home, vault, {
     head,

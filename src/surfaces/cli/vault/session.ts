@@ -1,9 +1,11 @@
 import type { KeyObject } from "node:crypto";
 import type { Clock, Random, Sleep } from "../../../kernel/clock.ts";
+import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { Secret } from "../../../kernel/secret.ts";
 import type { Compartment } from "../../../vault/compartment.ts";
 import { type HomeChange, openHome, type VaultHome } from "../../../vault/files/home.ts";
+import { isGoingBack } from "../../../vault/high-water.ts";
 import { type OpenOperator, openCompartment } from "../../../vault/operator.ts";
 import type { Policy } from "../../../vault/policy/policy.ts";
 import { type PolicyDraft, signPolicy } from "../../../vault/policy/verify.ts";
@@ -185,18 +187,40 @@ async function inHome<Result>(
   work: (home: VaultHome, vault: Vault, remembering: () => Promise<void>) => Promise<Result>,
 ): Promise<Result> {
   const home = openHome(options.home, ports.random);
-  const vault = home.readVault();
-  const policy = policyInForce(home, vault);
-  try {
-    checkSeen(ports.stateFolder, home.folder, vault, policy);
-  } catch (error) {
+  const look = (): InForce => {
+    const found = readInForce(home);
+    checkSeen(ports.stateFolder, home.folder, found.vault, found.policy);
+    return found;
+  };
+  const { vault, policy } = await lookingAgain(ports, look).catch((error: unknown) => {
     // What takes power away works on an old home too; everything else would sign or hand over something.
     if (goingBack === "refused" || !(error instanceof Denied)) throw error;
+    const found = readInForce(home);
     io.err(`WARNING: ${error.code}: ${error.message}`);
-  }
+    return found;
+  });
   return await work(home, vault, async () => {
     if (goingBack === "refused") await remember(ports.stateFolder, home.folder, vault, { policy });
   });
+}
+
+/**
+ * Between two looks of this command another one of the same operator may have changed the home, and written down that it did: it looks
+ * again before it accuses, each time at all that is known by then. What was put back is older each time.
+ */
+export async function lookingAgain<Found>(
+  { refresh }: Pick<VaultCliPorts, "refresh">,
+  look: () => Promise<Found> | Found,
+): Promise<Found> {
+  for (let left: number = defaults.filesLooks; ; left--) {
+    try {
+      return await look();
+    } catch (error) {
+      if (left === 0 || !(error instanceof Denied) || !isGoingBack(error.code)) throw error;
+    }
+    // Where nothing newer is to be had, the next look says the same.
+    await refresh().catch(() => undefined);
+  }
 }
 
 async function unlocking<Result>(
@@ -236,10 +260,12 @@ export async function applyChange(
   change: (vault: Vault) => Promise<Written> | Written,
 ): Promise<Vault> {
   // Looked at once more under the lock: what is changed and signed is the newest, or nothing is.
-  const made = await home.change((current) => {
-    checkSeen(ports.stateFolder, home.folder, current, policyInForce(home, current));
-    return change(current);
-  });
+  const made = await lookingAgain(ports, () =>
+    home.change((current) => {
+      checkSeen(ports.stateFolder, home.folder, current, policyInForce(home, current));
+      return change(current);
+    }),
+  );
   const vault = made.vault ?? home.readVault();
   try {
     await ports.afterChange({
@@ -272,6 +298,16 @@ export async function applyPolicyChange(
     const policy = session.home.readPolicy(vault);
     return { policy: signPolicy(change(policy, vault), policy, session.operator, vault, ports.clock) };
   });
+}
+
+interface InForce {
+  readonly vault: Vault;
+  readonly policy: Policy | null;
+}
+
+function readInForce(home: VaultHome): InForce {
+  const vault = home.readVault();
+  return { vault, policy: policyInForce(home, vault) };
 }
 
 /** Null where the file does not hold: whoever needs it reads it again and is told why. */

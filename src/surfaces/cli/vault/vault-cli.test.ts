@@ -390,3 +390,57 @@ test("a key file is written private, opens this vault's credentials, and warns w
   const line = readFileSync(path, "latin1").split(" ")[2] ?? "";
   assert.ok(!made.all().includes(line.trim()));
 });
+
+test("what another command brought forward meanwhile is looked at again before it is called an old copy; what was put back is refused", async () => {
+  const options = freshHome();
+  const { stateFolder } = ports;
+  async function run(disabled: boolean, refresh: () => Promise<void>, whileTyped?: () => void) {
+    const sheet = paper({ secrets: [ADA] });
+    const askSecret = (prompt: string) => {
+      whileTyped?.();
+      return sheet.io.askSecret(prompt);
+    };
+    const exit = await runCredentialSwitch(
+      "acme",
+      disabled,
+      options,
+      { ...sheet.io, askSecret },
+      { ...ports, refresh },
+    );
+    return { exit, said: sheet.errors.join(), generation: openHome(options.home, random).readVault().generation };
+  }
+  /** The home and the memory of its operator, as they are now. */
+  function keep(name: string) {
+    const [home, memory] = [join(root, name, "home"), join(root, name, "memory")];
+    cpSync(options.home, home, { recursive: true });
+    cpSync(stateFolder, memory, { recursive: true });
+    return {
+      home: () => cpSync(home, options.home, { recursive: true }),
+      memory: () => cpSync(memory, stateFolder, { recursive: true }),
+    };
+  }
+  const nothing = async () => undefined;
+  const added = paper({ secrets: [ADA], piped: TOKEN });
+  assert.equal(await runCredentialAdd("acme", { ...options, ...addOptions }, added.io, ports), 0, added.all());
+  const older = keep("older");
+  const { generation } = await run(true, nothing);
+  const newer = keep("newer");
+
+  for (const when of ["before it looks", "while a passphrase is typed"] as const) {
+    const soon = when === "before it looks";
+    const begin = (): void => {
+      older.home();
+      (soon ? newer : older).memory();
+    };
+    const meanwhile = soon ? undefined : () => newer.memory();
+    begin();
+    const done = await run(false, async () => newer.home(), meanwhile);
+    assert.deepEqual([done.exit, done.generation], [0, generation + 1], `${when}: ${done.said}`);
+    for (const refresh of [nothing, () => Promise.reject(new Error("nobody answers"))]) {
+      begin();
+      const refused = await run(false, refresh, meanwhile);
+      assert.match(refused.said, /^vault_rolled_back: /, when);
+      assert.deepEqual([refused.exit, refused.generation], [1, generation - 1], "nothing was signed");
+    }
+  }
+});
