@@ -63,6 +63,48 @@ actions:
   }
 });
 
+test(
+  "what is said beside an answer, asked, or left of a fault holds nothing that acts on a terminal either",
+  terminal,
+  async () => {
+    const folder = makeFolder();
+    const hostile = "\u001b[2J\u001b[1;1H\u009b8m\u202egpj\r";
+    const shown = "\\u001b[2J\\u001b[1;1H\\u009b8m\\u202egpj\\u000d";
+    const word = join(folder, "word");
+    writeFileSync(word, hostile);
+    const program = join(folder, "program.mjs");
+    const source = join(import.meta.dirname, "..", "src", "surfaces", "cli", "terminal.ts");
+    writeFileSync(
+      program,
+      `const { openTerminal } = await import(${JSON.stringify(source)});
+const hostile = ${JSON.stringify(hostile)};
+const io = openTerminal();
+io.err("said " + hostile + "\\nin two lines");
+await io.ask("asked " + hostile + "?");
+(await io.askSecret("hidden " + hostile + "?")).wipe?.();
+throw new Error("thrown " + hostile, { cause: new AggregateError([new Error("within " + hostile)], "because " + hostile) });`,
+    );
+    const own = `"${process.execPath}" --disable-warning=ExperimentalWarning "${program}"`;
+    const env = { PATH: process.env["PATH"], HOME: folder, XDG_STATE_HOME: join(folder, "state") };
+    const command = `"${GW}" "$(cat "${word}")"; ${own}; echo "LEFT $?"; sleep 600`;
+    const pane = openPane(folder, command, env, { columns: 200, rows: 60 });
+    try {
+      await pane.shows(`asked ${shown}?`);
+      assert.ok(pane.text().includes(`unknown command '${shown}'`), pane.text());
+      assert.match(pane.text(), /^in two lines$/m);
+      pane.type("Enter");
+      await pane.shows(`hidden ${shown}?`);
+      pane.type("Enter");
+      await pane.shows("LEFT 1");
+      for (const how of ["said", "thrown", "because", "within"]) {
+        assert.ok(pane.text().includes(`${how} ${shown}`), `${how}: ${pane.text()}`);
+      }
+    } finally {
+      pane.close();
+    }
+  },
+);
+
 /** `npm start` with a home of its own, as far as its first question. */
 async function openStart(folder: string): Promise<Pane> {
   const program = join(import.meta.dirname, "..", "src", "programs", "start.ts");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { showBounded, showIdentifier, showText, tameLine } from "./display.ts";
+import { showBounded, showIdentifier, showText, tameAside, tameLine } from "./display.ts";
 
 const ESCAPE = "\u001b";
 const RTL_OVERRIDE = "\u202e";
@@ -88,4 +88,9 @@ test("a record on its way to a screen stays the same record, and its controls ar
   assert.deepEqual(JSON.parse(shown), record);
   assert.equal(tameLine("\ufff9a\ufffbb\ufffa\u2800\u{1d173}"), "\\ufff9a\\ufffbb\\ufffa\\u2800\\ud834\\udd73");
   assert.equal(tameLine(`${ESCAPE}[1mbold${ESCAPE}[0m`), `${ESCAPE}[1mbold${ESCAPE}[0m`);
+  assert.equal(
+    tameAside(`${ESCAPE}[1mbold\r\u009b8m\u202e é東 \\ok`),
+    "\\u001b[1mbold\\u000d\\u009b8m\\u202e é東 \\ok",
+  );
+  assert.equal(tameAside(shown), shown, "what was tamed before stays as it is");
 });

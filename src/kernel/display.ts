@@ -63,10 +63,12 @@ export function printable(text: string): string {
  * it stays the same record. What begins with an escape character of ours, such as colour, goes through.
  */
 export function tameLine(line: string): string {
-  return line.replaceAll(ACTS, (point) => {
-    const units = Array.from({ length: point.length }, (_, index) => point.charCodeAt(index));
-    return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
-  });
+  return line.replaceAll(ACTS, writtenOut);
+}
+
+/** The same where nothing of ours begins with an escape character, as in what is said beside an answer: none goes through. */
+export function tameAside(line: string): string {
+  return line.replaceAll(CONTROLS, writtenOut).replaceAll(ACTS, writtenOut);
 }
 
 /** "1 card", "2 cards": a number and what is counted. */
@@ -83,6 +85,13 @@ const READABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S}]$/u;
 const HIDDEN = /^[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800]$/u;
 // Beyond the controls of ASCII: those that terminals obey as well, and what reorders, hides or breaks a line.
 const ACTS = /[\u007f-\u009f\u2028\u2029\u2800\p{Cf}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/gu;
+const CONTROLS = /\p{Cc}/gu;
+
+/** As JSON writes out what it escapes. */
+function writtenOut(point: string): string {
+  const units = Array.from({ length: point.length }, (_, index) => point.charCodeAt(index));
+  return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
+}
 
 function escapePoint(point: string): string {
   return `\\u{${(point.codePointAt(0) ?? 0).toString(16)}}`;

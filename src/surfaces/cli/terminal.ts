@@ -1,7 +1,7 @@
 import { constants, fstatSync, openSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { isatty, ReadStream } from "node:tty";
-import { tameLine } from "../../kernel/display.ts";
+import { tameAside, tameLine } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { Secret } from "../../kernel/secret.ts";
 import type { CliIo } from "./io.ts";
@@ -14,6 +14,8 @@ export function openTerminal(): CliIo {
   const isTty = process.stdout.isTTY === true;
   // Whoever reads may stop reading (`gw … | head`): the work goes on and its exit status still counts.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", ignoreClosedPipe);
+  // What no command expected, Node itself prints.
+  if (process.stderr.isTTY === true) process.on("uncaughtExceptionMonitor", (fault) => tameFault(fault));
   return {
     // Records (`--json`) hold what others wrote, and a person may be looking at them.
     out: (line) => void process.stdout.write(`${isTty ? tameLine(line) : line}\n`),
@@ -30,11 +32,30 @@ export function openTerminal(): CliIo {
   };
 }
 
-/** What is said beside the answer are sentences: on a terminal no word of them is cut where the window ends. */
+/**
+ * What is said beside the answer are sentences: on a terminal no word of them is cut where the window ends. They quote what providers,
+ * agents, logs and file names say.
+ */
 function sayError(text: string): void {
   const { isTTY, columns } = process.stderr;
   const out = (row: string): void => void process.stderr.write(`${row}\n`);
-  for (const line of text.split("\n")) sayProse({ out, ...(isTTY === true ? { columns } : {}) }, line, hangOf(line));
+  for (const line of aside(text).split("\n"))
+    sayProse({ out, ...(isTTY === true ? { columns } : {}) }, line, hangOf(line));
+}
+
+/** For standard error: its lines stay lines, and on a terminal nothing else in them acts. */
+function aside(text: string): string {
+  return process.stderr.isTTY === true ? text.split("\n").map(tameAside).join("\n") : text;
+}
+
+/** So deep a fault tells where it came from. */
+const FAULT_DEPTH = 8;
+
+function tameFault(fault: unknown, depth = 0): void {
+  if (!(fault instanceof Error) || depth === FAULT_DEPTH) return;
+  if (typeof fault.stack === "string") fault.stack = aside(fault.stack);
+  tameFault(fault.cause, depth + 1);
+  if (fault instanceof AggregateError) for (const one of fault.errors) tameFault(one, depth + 1);
 }
 
 /** A descriptor that was closed before the start is none. */
@@ -54,7 +75,7 @@ async function ask(prompt: string, draft = ""): Promise<string> {
   const { input, leave } = openKeyboard(prompt);
   const reader = createInterface({ input, output: process.stderr });
   try {
-    const answer = reader.question(prompt);
+    const answer = reader.question(aside(prompt));
     reader.write(draft);
     // Ctrl-C rejects the question; Ctrl-D closes the reader and leaves the question as it is.
     const left = new Promise<never>((_resolve, reject) => reader.once("close", () => reject(stoppedAtPrompt())));
@@ -71,7 +92,7 @@ async function ask(prompt: string, draft = ""): Promise<string> {
 /** Reads one line without echo, byte by byte, so that the secret is never a JavaScript string. */
 function askSecret(prompt: string): Promise<Secret> {
   const { input, leave } = openKeyboard(prompt);
-  process.stderr.write(prompt);
+  process.stderr.write(aside(prompt));
   input.setRawMode(true);
   const typed = Buffer.alloc(MAX_SECRET_BYTES);
   const skip = createKeySkipper();
