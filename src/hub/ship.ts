@@ -171,8 +171,9 @@ export function startShipper(parts: ShipperParts): Shipper {
       if (known.tick >= tick) return;
       throw new Denied("hub_refused", `The database does not let this login write for the gateway ${gateway}.`);
     }
-    heardMs = clock.bootMs();
-    reachableMs = heardMs - before;
+    // An answer may have lain in its socket while this machine slept: what the hub heard, it heard after it was said and no later than that.
+    heardMs = before;
+    reachableMs = clock.bootMs() - before;
     at = reached;
     known = { tick, link: reached.link };
     tellReached();
