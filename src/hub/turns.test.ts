@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { rawPublicOf } from "../audit/keys/raw.ts";
+import { Denied } from "../kernel/failure.ts";
 import type { HubConnection } from "./connect.ts";
 import { type SecretName, signTurn, type TurnRow } from "./turn-rows.ts";
 import { type SeenTurn, startTurns } from "./turns.ts";
@@ -91,11 +92,11 @@ test("whatever number somebody gives to the row, a new secret is begun with and 
 });
 
 /** What web3 says of a secret that no operator gave. */
-function sayOf(of: SecretName): TurnRow {
-  const word = { gateway: "web3", state: "free", cut: false, sealed: Buffer.from('{"refresh_token":"x"}') } as const;
+function sayOf(of: SecretName, { gateway, generation } = { gateway: "web3", generation: 9 }): TurnRow {
+  const word = { gateway, state: "free", cut: false, sealed: Buffer.from('{"refresh_token":"x"}') } as const;
   const place = { hubId: "hub", vaultId: "vault", place: "person" };
-  const { text, signature } = signTurn(place, { ...word, of, generation: 9 }, identity);
-  return { generation: "9", statement: text, signature, sealed: word.sealed };
+  const { text, signature } = signTurn(place, { ...word, of, generation }, identity);
+  return { generation: String(generation), statement: text, signature, sealed: word.sealed };
 }
 
 test("a secret of a time to come is nobody's word, and keeps no gateway from the one that an operator gives", async () => {
@@ -137,4 +138,34 @@ test("what a gateway signed of a secret that the vault does not have is forgotte
     await assert.rejects(each.take("person", { of: next, begins: false, own: null }), { code: "hub_turn_tampered" });
   await (await web1.take("person", { of: next, begins: true, own: null })).end("token 3");
   assert.equal((await web2.take("person", { of: next, begins: false, own: null })).refreshToken, "token 3");
+});
+
+test("an end that came to be written after nobody waited for it any more is the gateway's own, and a copy's is not", async () => {
+  const { held, connection } = makeRow();
+  /** Of two ends the first gets no answer; it, or what a copy of this host says in its place, is there before the second. */
+  const slow = (before: (firstEnd: () => Promise<unknown>) => unknown): HubConnection => {
+    let firstEnd: (() => Promise<unknown>) | null = null;
+    return {
+      ...connection,
+      async ask<Row extends object>(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
+        const isEnd = !text.startsWith("select generation") && String(values[4]).includes('"state":"free"');
+        if (isEnd && firstEnd === null) {
+          firstEnd = () => connection.ask(text, values);
+          throw new Denied("hub_unreachable", "no answer in time");
+        }
+        if (isEnd) await before(firstEnd ?? assert.fail);
+        return connection.ask<Row>(text, values);
+      },
+    };
+  };
+  const own = slow((firstEnd) => firstEnd());
+  await (await gatewayOn(own, "web1").take("person", { of: first, begins: true, own: "token 1" })).end("token 2");
+  const next = await gatewayOn(connection, "web2").take("person", { of: first, begins: false, own: null });
+  assert.equal(next.refreshToken, "token 2");
+  await next.end("token 3");
+  const copied = slow(() => {
+    held.row = sayOf(first, { gateway: "web1", generation: Number(held.row?.generation) + 1 });
+  });
+  const turn = await gatewayOn(copied, "web1").take("person", { of: first, begins: false, own: null });
+  await assert.rejects(turn.end("token 4"), { code: "hub_forked" });
 });

@@ -137,12 +137,13 @@ export function startTurns(parts: TurnParts): TurnKeeper {
     return { turn, generation: row.generation };
   }
 
-  /** Null where somebody else spoke first. */
+  /** Null where somebody else spoke first. With `said`, each word that was sent is known again, also where no answer came. */
   async function say(
     label: string,
     after: Last,
     word: Pick<Turn, "state" | "cut" | "of">,
     refreshToken: string | null,
+    said?: Set<string>,
   ): Promise<Turn | null> {
     const place = placeOf(label);
     const goesOn = after.turn !== null && compareSecrets(after.turn.of, word.of) === 0;
@@ -152,9 +153,10 @@ export function startTurns(parts: TurnParts): TurnKeeper {
     plain.fill(0);
     const { text, signature, turn } = signTurn(place, { ...word, generation, gateway, sealed }, parts.identity);
     const values = [vaultId, place.place, generation, gateway, text, signature, sealed, after.generation];
+    const { digest, of } = turn;
+    said?.add(digest);
     const [row] = await ask<{ moved: boolean }>(MOVE, values);
     if (row?.moved !== true) return null;
-    const { digest, of } = turn;
     await parts.remember(label, { generation, digest, of });
     return turn;
   }
@@ -202,20 +204,23 @@ export function startTurns(parts: TurnParts): TurnKeeper {
   }
 
   async function end(label: string, mine: Turn, refreshToken: string | null, state: "free" | "ended"): Promise<void> {
-    const { generation, of } = mine;
+    const { of } = mine;
     const word = { state, cut: false, of };
+    const said = new Set<string>();
+    const isSaid = (now: Turn | null): boolean => now !== null && said.has(now.digest);
     try {
       let moved: Turn | null;
       try {
-        moved = await say(label, lastOf(mine), word, refreshToken);
+        moved = await say(label, lastOf(mine), word, refreshToken, said);
       } catch {
         // Whether it was written is not known: what is there tells.
         const { turn: now } = await look(label, of, false);
-        const done = now?.generation === generation + 1 && now.gateway === gateway && now.state === state;
-        moved = done ? now : await say(label, lastOf(mine), word, refreshToken);
+        moved = isSaid(now) ? now : await say(label, lastOf(mine), word, refreshToken, said);
       }
       if (moved !== null) return;
       const { turn: now } = await look(label, of, false);
+      // The first was on its way all the time, and came to be written while the second waited for it.
+      if (isSaid(now)) return;
       // Somebody began with a newer secret meanwhile: what came of this one counts for nobody.
       if (now === null || compareSecrets(now.of, of) <= 0) throw forked(label);
     } finally {
