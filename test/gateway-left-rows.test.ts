@@ -162,10 +162,11 @@ test("whatever stands in the place of a member, it is taken over or refused by i
   await taker.openApproved(caller, ["acme.thing.get"]);
 });
 
-test("a term of a lease, a time or a name that no gateway gives is refused, also where something ended", async () => {
+test("a term of a lease, a time, a name or a text that no gateway gives is refused, also where something ended", async () => {
   const [operation] = rows.filter(({ table }) => table === "operations");
   const [minted] = rows.filter(({ state }) => state === "minted");
-  assert.ok(operation !== undefined && minted !== undefined);
+  const [deployment] = rows.filter(({ table }) => table === "deployments");
+  assert.ok(operation !== undefined && minted !== undefined && deployment !== undefined);
   const body = (change: JsonObject): Row => ({ ...operation, body: { ...operation.body, ...change } });
   const lease = { owner: "x", expires_at: "x", expires_boot_ms: 1, boot_id: "b" };
   const cases: readonly Row[] = [
@@ -176,10 +177,15 @@ test("a term of a lease, a time or a name that no gateway gives is refused, also
     { ...operation, state: "done" },
     { ...operation, id: "op_\u001b[2J" },
     { ...minted, body: { ...minted.body, minted_id: "evt_another.1" } },
+    ...["{", `${"[".repeat(100_000)}${"]".repeat(100_000)}`].map((capability) => ({
+      ...deployment,
+      body: { ...deployment.body, capability },
+    })),
   ];
   for (const row of cases) {
     const refusal = { code: "hub_state_tampered" };
-    await assert.rejects(taker.gateway.fleet.adopt(leftOf([row]), "ada"), refusal, JSON.stringify(row));
-    await assert.rejects(taker.gateway.fleet.learnEndings("web9", "web9", [row]), refusal, JSON.stringify(row));
+    const shown = JSON.stringify(row).slice(0, 2_000);
+    await assert.rejects(taker.gateway.fleet.adopt(leftOf([row]), "ada"), refusal, shown);
+    await assert.rejects(taker.gateway.fleet.learnEndings("web9", "web9", [row]), refusal, shown);
   }
 });

@@ -1,3 +1,4 @@
+import { isNestedWithin } from "../../packages/request/src/json/depth.ts";
 import { compileSchema, type JsonSchema } from "../../packages/request/src/schema.ts";
 import {
   anyObject,
@@ -12,6 +13,7 @@ import {
 } from "../../packages/request/src/shape.ts";
 import { operationCauses, operationStates } from "../conventions/operation/state.ts";
 import { codes } from "../kernel/codes.ts";
+import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import { isJsonObject, type JsonValue } from "../kernel/json.ts";
 import { CLAIM } from "./attempt/claim.ts";
@@ -66,8 +68,10 @@ function evidenceIn({ holders }: LeftRow["body"]): readonly JsonValue[] {
   });
 }
 
+/** What is nested without end can be read and never written again; an answer that it came from was not. */
 function isJsonText(value: JsonValue): boolean {
   if (typeof value !== "string") return true;
+  if (!isNestedWithin(value, defaults.jsonDepth)) return false;
   try {
     JSON.parse(value);
     return true;
