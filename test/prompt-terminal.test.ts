@@ -82,7 +82,8 @@ const io = openTerminal();
 io.err("said " + hostile + "\\nin two lines");
 await io.ask("asked " + hostile + "?");
 (await io.askSecret("hidden " + hostile + "?")).wipe?.();
-throw new Error("thrown " + hostile, { cause: new AggregateError([new Error("within " + hostile)], "because " + hostile) });`,
+const cause = new AggregateError([new Error("within " + hostile)], "because " + hostile);
+throw Object.assign(new Error("thrown " + hostile, { cause }), { path: "opened " + hostile });`,
     );
     const own = `"${process.execPath}" --disable-warning=ExperimentalWarning "${program}"`;
     const env = { PATH: process.env["PATH"], HOME: folder, XDG_STATE_HOME: join(folder, "state") };
@@ -99,6 +100,7 @@ throw new Error("thrown " + hostile, { cause: new AggregateError([new Error("wit
       for (const how of ["said", "thrown", "because", "within"]) {
         assert.ok(pane.text().includes(`${how} ${shown}`), `${how}: ${pane.text()}`);
       }
+      assert.ok(pane.text().includes(`opened ${shown.replaceAll("\\", "\\\\")}`), pane.text());
     } finally {
       pane.close();
     }

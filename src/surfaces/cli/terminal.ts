@@ -53,7 +53,11 @@ const FAULT_DEPTH = 8;
 
 function tameFault(fault: unknown, depth = 0): void {
   if (!(fault instanceof Error) || depth === FAULT_DEPTH) return;
-  if (typeof fault.stack === "string") fault.stack = aside(fault.stack);
+  // Its members are printed with it: the path of a file, say.
+  for (const name of ["stack", ...Object.keys(fault)]) {
+    const value: unknown = Reflect.get(fault, name);
+    if (typeof value === "string") Reflect.set(fault, name, aside(value));
+  }
   tameFault(fault.cause, depth + 1);
   if (fault instanceof AggregateError) for (const one of fault.errors) tameFault(one, depth + 1);
 }
