@@ -171,7 +171,7 @@ export function startShipper(parts: ShipperParts): Shipper {
       if (known.tick >= tick) return;
       throw new Denied("hub_refused", `The database does not let this login write for the gateway ${gateway}.`);
     }
-    // An answer may have lain in its socket while this machine slept: what the hub heard, it heard after it was said and no later than that.
+    // An answer may have lain in its socket while this machine slept: all that it proves is that the hub heard us no earlier than we asked.
     heardMs = before;
     reachableMs = clock.bootMs() - before;
     at = reached;

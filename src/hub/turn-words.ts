@@ -20,7 +20,7 @@ export function putBack(label: string): Denied {
 export function tampered(label: string): Denied {
   return new Denied(
     "hub_turn_tampered",
-    `What the hub shows of the refresh token of ${label} was not written by a gateway that may lend it now. It is not used. If none of them lost the right to lend it a moment ago, find out who changed the database. ${anew(label)}`,
+    `What the hub shows of the refresh token of ${label} was not written by a gateway that may lend it now, or is about a secret that was added later than now. It is not used. If none of them lost the right to lend it a moment ago, and no clock is wrong, find out who changed the database. ${anew(label)}`,
   );
 }
 

@@ -1363,13 +1363,15 @@ export const codes = {
   },
   hub_turn_tampered: {
     status: 503,
-    means: "What the hub shows of a refresh token that gateways share was not written by one that may lend it.",
-    mend: "Find out who changed the database. Then agree once more: gw credential login LABEL, or gw credential rotate LABEL.",
+    means:
+      "What the hub shows of a refresh token that gateways share was not written by one that may lend it, or is about a secret of a time to come.",
+    mend: "See that the clocks are right, and find out who changed the database. Then agree once more: gw credential login LABEL, or gw credential rotate LABEL.",
   },
   hub_state_tampered: {
     status: 503,
-    means: "What the hub shows of a gateway's operations was not written by it, or not all of it is shown.",
-    mend: "Find out who changed the database. Nothing was taken over; look at the providers for what that gateway had under way.",
+    means:
+      "What the hub shows of a gateway's operations was not written by it, is not all of it, or is nothing that a gateway of this version writes.",
+    mend: "Find out who changed the database or owns that host; where a newer gw runs there, upgrade this one. Nothing was taken over; look at the providers for what that gateway had under way.",
   },
   hub_gateway_alive: {
     status: 409,
