@@ -281,6 +281,36 @@ test("a partial list goes on under a handle of ours, within the definition's pag
   await assert.rejects(late.done, denies("list_handle_unknown"));
 });
 
+test("a list whose pages do not fit its record ceiling is read to its end in parts, each record once", async () => {
+  serve(counting(11));
+  const run = await bench.openApproved(caller, ["acme.thing.list"]);
+  const told: (JsonValue | undefined)[] = [];
+  for (let handle: string | null | undefined; handle !== null; ) {
+    const more = { max_records: 3, ...(handle === undefined ? {} : { continue: handle }) };
+    const part = await bench.gateway.startCall(caller, run.id, { action: "acme.thing.list", input: {}, list: more })
+      .done;
+    told.push([dataOf(part), part.discovery?.stop_reason ?? null]);
+    handle = part.discovery?.continue ?? null;
+  }
+  assert.deepEqual(told, [
+    [[0, 1, 2], "record_ceiling"],
+    [[3, 4, 5], "record_ceiling"],
+    [[6, 7, 8], "record_ceiling"],
+    [[9, 10], "end_of_list"],
+  ]);
+});
+
+test("a circle is still one where its pages are cut", async () => {
+  serve((cursor) => ({ body: { data: [cursor === null ? 0 : 2, 1], next_cursor: "again" } }));
+  const run = await bench.openApproved(caller, ["acme.thing.list"]);
+  const read = (more: object) =>
+    bench.gateway.startCall(caller, run.id, { action: "acme.thing.list", input: {}, list: more }).done;
+  const cut = await read({ max_records: 3 });
+  assert.equal(cut.discovery?.stop_reason, "record_ceiling");
+  const { discovery } = await read({ continue: cut.discovery?.continue });
+  assert.deepEqual([discovery?.stop_reason, discovery?.continue], ["cursor_repeated", null]);
+});
+
 test("a list that its budget stopped has a handle too", async () => {
   serve(counting(9));
   const result = await list("acme.thing.list", {}, { attempts: 2 });

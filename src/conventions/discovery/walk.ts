@@ -24,7 +24,7 @@ export interface Walk {
   readonly records: readonly JsonValue[];
   /** The last way on that the provider named. */
   readonly cursor: string | null;
-  /** Digests of every cursor so far. */
+  /** Digests of every cursor so far, but for that of a page that was cut: the page is read again, and names it again. */
   readonly seen: ReadonlySet<Digest>;
 }
 
@@ -48,17 +48,19 @@ export function takePage(before: Walk, reading: PageReading, bytes: number): Wal
   const taken = reading.records ?? [];
   const room = Math.max(0, limits.records - before.records.length);
   const cursor = reading.kind === "page" ? reading.cursor : null;
+  const received = before.received + taken.length;
+  const isCut = received > limits.records;
   const walk: Walk = {
     ...before,
     pages: before.pages + 1,
-    received: before.received + taken.length,
+    received,
     bytes: before.bytes + bytes,
     records: [...before.records, ...taken.slice(0, room)],
     cursor: cursor ?? before.cursor,
-    seen: cursor === null ? before.seen : new Set([...before.seen, digestText(cursor)]),
+    seen: cursor === null || isCut ? before.seen : new Set([...before.seen, digestText(cursor)]),
   };
   const stop = (reason: WalkStop): WalkStep => ({ kind: "stop", walk, reason });
-  if (walk.received > limits.records) return stop("record_ceiling");
+  if (isCut) return stop("record_ceiling");
   if (reading.kind === "fault") return stop(reading.fault);
   if (cursor === null) return { kind: "stop", walk: { ...walk, cursor: null }, reason: "end_of_list" };
   if (before.seen.has(digestText(cursor))) return stop("cursor_repeated");
