@@ -223,6 +223,27 @@ test("a creation that times out after the commit is reconciled without a duplica
   assert.equal(reconciled.attempt_id, operation.attemptId);
 });
 
+test("a creation on its way is asked about by nobody, and the job that its answer names is kept", async () => {
+  const answered = Promise.withResolvers<void>();
+  jobs.create = (response) => {
+    void answered.promise.then(() => answerJson(response, 202, { job_id: "job-1", state: "queued" }));
+  };
+  const asked = { action: "acme.report.create", input: { account: "slow" } };
+  const done = bench.gateway.startCall(caller, run.id, asked).done;
+  await untilDone(bench.time, 0, () => jobs.creations === 1);
+  const open = await bench.gateway.startCall(caller, run.id, asked).done.catch((error: unknown) => error);
+  assert.ok(open instanceof Denied);
+  // Whoever makes the same call is told its name.
+  const operation = operationOf(String(open.extra["operation_id"]));
+  await assert.rejects(bench.gateway.reconcile(caller, operation.id), denies("operation_evidence_pending"));
+  await assert.rejects(bench.gateway.operations.reconcile(operation.id, "ada"), denies("operation_evidence_pending"));
+  assert.equal(bench.gateway.operations.readRefusal(operation)?.code, "operation_evidence_pending");
+  assert.deepEqual([operation.state, provider.received.length], ["create_pending", 1]);
+  answered.resolve();
+  assert.match((await done).guidance ?? "", /accepted the work/);
+  assert.deepEqual([operation.remoteJobId, ...path(operation)], ["job-1", "accepted"]);
+});
+
 test("a creation that never arrived is proven absent only after the creation deadline", async () => {
   jobs.create = (response) => response.destroy();
   const { operation_id } = await create();

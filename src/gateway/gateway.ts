@@ -211,7 +211,7 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
         requireLiveCaller(caller);
         requireUnlocked(core);
         const operation = findOperation(core, caller, id);
-        return within(operation.purse.id, () => reconcileNow(observer, operation));
+        return within(operation.purse.id, () => reconcileNow(core, observer, operation));
       }),
     startErrand(caller, id, kind, reason, traceparent = null) {
       const operation = findOperation(core, caller, id);

@@ -1591,8 +1591,9 @@ export const codes = {
   },
   operation_evidence_pending: {
     status: 409,
-    means: "The gateway still looks by itself how this operation ended, so that nobody has to decide it.",
-    mend: "Wait, or read it now with gw operation reconcile. To decide all the same, say why with --although.",
+    means:
+      "The gateway still looks by itself how this operation ended, or is sending it right now, so that nobody has to decide it.",
+    mend: "Wait, or read it with gw operation reconcile once it was sent. To decide all the same, say why with --although.",
   },
   operation_not_reconcilable: {
     status: 409,

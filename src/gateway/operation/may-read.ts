@@ -12,7 +12,7 @@ import { prepareRepeat } from "./token-retry.ts";
  * and read anew each time: a pack that is trusted again, or no longer, changes the answer.
  */
 export function readRefusal(
-  core: Pick<OperationNeeds, "book" | "packs" | "ports">,
+  core: Pick<OperationNeeds, "book" | "packs" | "ports" | "worker">,
   operation: Operation,
 ): Operation["problem"] {
   try {
@@ -24,9 +24,22 @@ export function readRefusal(
   }
 }
 
-function requireReadable(core: Pick<OperationNeeds, "book" | "packs" | "ports">, operation: Operation): void {
+/** While a creation is on its way from here its answer decides: a read in between would move what that answer is about. */
+export function requireAnswered({ worker }: Pick<OperationNeeds, "worker">, { state, lease }: Operation): void {
+  if (state !== "create_pending" || lease?.owner !== worker) return;
+  throw new Denied(
+    "operation_evidence_pending",
+    "It is being sent right now: its answer decides. Nothing was read; look again when its call has ended.",
+  );
+}
+
+function requireReadable(
+  core: Pick<OperationNeeds, "book" | "packs" | "ports" | "worker">,
+  operation: Operation,
+): void {
   const { state } = operation;
   if (isSettled(state)) throw new Denied("operation_settled", `it has ended already: ${state}`);
+  requireAnswered(core, operation);
   const definition = definitionOf(core, operation);
   const unseen = state === "create_pending" || state === "create_unknown" || state === "reconciliation";
   const { tokenRetry } = definition.action.unknown;

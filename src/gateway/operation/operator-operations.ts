@@ -10,7 +10,7 @@ import { requireUnlocked } from "../core.ts";
 import { cancelAsOperator } from "./cancel.ts";
 import { takeErrand } from "./errand.ts";
 import { isTakenAway } from "./lease.ts";
-import { readRefusal } from "./may-read.ts";
+import { readRefusal, requireAnswered } from "./may-read.ts";
 import type { OperationNeeds } from "./needs.ts";
 import type { Observer } from "./observe.ts";
 import { momentIn } from "./operation.ts";
@@ -46,9 +46,10 @@ export function operatorOperations(core: OperationNeeds, observer: Observer): Op
       requireUnlocked(core);
       const operation = core.operations.get(id);
       requireHere(operation);
+      requireAnswered(core, operation);
       grantOneRead(core, operation);
       const asked = authorizedByOperator(operator, isoTime(core.ports.clock.wallMs()));
-      return reconcileNow(observer, operation, asked);
+      return reconcileNow(core, observer, operation, asked);
     },
     async cancel(id, operator, reason) {
       requireUnlocked(core);
@@ -99,12 +100,14 @@ function requireHere(operation: Operation): void {
 
 /** Reads now and says what stands in the way, where something does. `asked` is a person's own authority for this read. */
 export async function reconcileNow(
+  core: Pick<OperationNeeds, "worker">,
   observer: Observer,
   operation: Operation,
   asked: Authorization | null = null,
 ): Promise<Operation> {
   const { state, problem } = operation;
   if (isSettled(state)) throw new Denied("operation_settled", `It has ended already: ${state}. Nothing was read.`);
+  requireAnswered(core, operation);
   if (problem !== null) throw stopped(operation);
   await observer.observeNow(operation, asked);
   if (operation.problem?.code === "operation_not_reconcilable") throw stopped(operation);
