@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { learn, type Operation } from "../src/gateway/operation/operations.ts";
 import type { Run } from "../src/gateway/run/run.ts";
+import { defaults } from "../src/kernel/defaults.ts";
 import { Denied } from "../src/kernel/failure.ts";
 import type { OperationId, SessionId } from "../src/kernel/ids.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
@@ -27,6 +28,13 @@ const MORE = `
     effect: read
     request: { method: GET, path: "/v1/drafts/{of}" }
     input: { of: { in: path, type: string, maxLength: 64 } }
+  parcel.send:
+    effect: write
+    retry: idempotent_write
+    request: { method: POST, path: /v1/parcels, body: application/json }
+    input: { name: { in: body, type: string, maxLength: 64 } }
+    confirm: report.by_reference
+    unknown: { reconcile: token_retry }
   draft.send:
     effect: write
     retry: idempotent_write
@@ -51,7 +59,9 @@ const MORE = `
     job: { id: job_id, status: report.status, succeeded: [succeeded], failed: [failed] }
     unknown: { reconcile: thing.get }
 `;
-const ACTIONS = ["acme.draft.save", "acme.draft.send", "acme.film.start", "acme.clip.start", "acme.report.create"];
+const ACTIONS = ["draft.save", "draft.send", "film.start", "clip.start", "report.create", "parcel.send"].map(
+  (name) => `acme.${name}`,
+);
 const BEGUN = "reconciliation";
 const INPUT = { id: "7", name: "new" };
 const DRAFT = { of: "7", name: "new" };
@@ -217,3 +227,26 @@ test("what is not found is proven absent from its deadline on", async () => {
   await bench.gateway.operations.reconcile(operation.id, "ada");
   assert.deepEqual([operation.state, sent("GET")], ["failed", 1]);
 });
+
+for (const [action, again] of [
+  ["report.create", "a try that its provider asked to wait for"],
+  ["parcel.send", "a repeat under its token"],
+] as const) {
+  test(`${again} may still arrive for as long as the first one may`, async () => {
+    const sentMs: number[] = [];
+    provider.answer(({ method }, response) => {
+      if (method !== "POST") return answerJson(response, 404, {});
+      sentMs.push(bench.time.clock.bootMs());
+      if (action !== "report.create" || sentMs.length > 1) return void response.destroy();
+      response.setHeader("retry-after", "40");
+      return answerJson(response, 503, {});
+    });
+    const input = action === "report.create" ? { account: "a1" } : { name: "new" };
+    void bench.gateway.startCall(caller, run.id, { action: `acme.${action}`, input }).done;
+    const one = (): Operation | undefined => bench.gateway.operations.list()[0];
+    await untilDone(bench.time, 500, () => one()?.state === "failed");
+    const [lastMs = 0, endedMs] = [sentMs.at(-1), bench.time.clock.bootMs()];
+    assert.ok(sentMs.length > 1);
+    assert.ok(endedMs - lastMs >= defaults.jobCreateDeadlineMs, `${endedMs - lastMs} ms after it was sent`);
+  });
+}

@@ -11,7 +11,8 @@ const LEASE = { owner: "w", expires_at: AT.at, expires_boot_ms: 20, boot_id: "b"
 function fresh(): OperationStanding {
   return {
     ...{ state: "create_pending", remoteJobId: null, remoteState: null, progress: null, attemptId: null },
-    ...{ repeats: 0, held: 0, heldOn: "", resultDeadline: AT, lease: null, nextPoll: null, checks: 0, faults: 0 },
+    ...{ createDeadline: AT, resultDeadline: AT, lease: null, nextPoll: null, checks: 0, faults: 0 },
+    ...{ repeats: 0, held: 0, heldOn: "" },
     ...{ hinted: { allowed: 3, reads: 0, underWay: false }, custodian: false, cancel: null, resumes: [] },
     ...{ resuming: false, asking: null, problem: null, resultDigest: null, result: null, history: [] },
   };

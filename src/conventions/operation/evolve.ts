@@ -20,6 +20,8 @@ export interface OperationStanding {
   readonly progress: { readonly completed: number; readonly total: number } | null;
   /** The attempt that was left without an answer; reconciliations refer to it. */
   readonly attemptId: string | null;
+  /** Until when the request, as it was last sent, may still arrive. */
+  readonly createDeadline: Moment;
   /** How often it was sent again under its token. */
   readonly repeats: number;
   /** What the run still reserves for the outcome that nobody knows. */
@@ -63,6 +65,8 @@ export type CancelWanted = {
 export type OperationEvidence =
   | { readonly kind: "trigger"; readonly trigger: OperationTrigger; readonly at: string; readonly actor: string }
   | { readonly kind: "left_unanswered"; readonly attemptId: string }
+  /** It is about to be sent: a creation, each of its tries, and each repeat under its token. */
+  | { readonly kind: "on_its_way"; readonly until: Moment }
   | { readonly kind: "sent_again" }
   | { readonly kind: "reserve"; readonly cents: number; readonly day: string }
   /** A read told of the job. `beside` the schedule it uses up none of its allowance. */
@@ -137,6 +141,8 @@ function changeBy(
   switch (evidence.kind) {
     case "left_unanswered":
       return { attemptId: evidence.attemptId };
+    case "on_its_way":
+      return { createDeadline: evidence.until };
     case "sent_again":
       return { repeats: now.repeats + 1 };
     case "reserve":

@@ -17,7 +17,7 @@ import { makeToken, tokenOf } from "../outbound/request.ts";
 import { partyOf } from "../run/run.ts";
 import { nextLease } from "./lease.ts";
 import type { OperationNeeds } from "./needs.ts";
-import { openedEvent, openOperation, step } from "./operation.ts";
+import { arrivesUntil, openedEvent, openOperation, step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
 import { learn, type Operation } from "./operations.ts";
 import { jobOf, scheduleNext, stopCaring } from "./read-operation.ts";
@@ -39,6 +39,7 @@ export async function createJob(core: OperationNeeds, sending: Sending): Promise
   const beside = (_attemptId: string, { maximumCents, day }: Reservation): Beside => {
     // Until its answer is in, what it may cost is reserved for an outcome that nobody knows.
     learn(operation, { kind: "reserve", cents: maximumCents, day });
+    learn(operation, { kind: "on_its_way", until: arrivesUntil(core, outbound.definition.action.job) });
     const events = intended ? [] : [openedEvent(core, operation)];
     intended = true;
     return { events, rows: [operationRow(core, operation)] };

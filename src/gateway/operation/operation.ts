@@ -26,6 +26,11 @@ export function readsOf(job: Job | null): number {
   return (job?.maxChecks ?? defaults.custodianReads) + defaults.pollFaults;
 }
 
+/** Until when a request that leaves now may still arrive. */
+export function arrivesUntil(core: Pick<OperationNeeds, "ports">, job: Job | null): Moment {
+  return momentIn(core, job?.createDeadlineMs ?? defaults.jobCreateDeadlineMs);
+}
+
 /** What an operation takes from its definition; of one that is no longer trusted only its name is left. */
 export interface Opened {
   readonly action: Pick<Definition["action"], "qualifiedName" | "job">;
@@ -88,7 +93,7 @@ export function openOperation(
     attemptId: null,
     authorization: sent.authorization,
     createdAt: isoTime(moment.wallMs),
-    createDeadline: momentIn(core, job?.createDeadlineMs ?? defaults.jobCreateDeadlineMs),
+    createDeadline: arrivesUntil(core, job),
     resultDeadline: momentIn(core, job?.resultDeadlineMs ?? defaults.jobResultDeadlineMs),
     purse: { id: sent.run.id, budget: openBudget(sent.run.id, limits, moment) },
     state: "create_pending",

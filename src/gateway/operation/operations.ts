@@ -40,7 +40,6 @@ export interface Operation extends OperationStanding {
   readonly firstSent: Moment;
   readonly authorization: Authorization;
   readonly createdAt: string;
-  readonly createDeadline: Moment;
   /** The gateway that it was taken over from, which asks here how it ended. */
   readonly takenFrom?: string;
   /** Pays for its reads, apart from the run's budget. */

@@ -14,7 +14,7 @@ import { sendOf } from "../outbound/request.ts";
 import { executionInput } from "../plan/execute.ts";
 import type { StateRow } from "../ports.ts";
 import type { OperationNeeds } from "./needs.ts";
-import { linksOf, step } from "./operation.ts";
+import { arrivesUntil, linksOf, step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
 import { learn, type Operation } from "./operations.ts";
 import { scheduleNext, standingOf, stopCaring } from "./read-operation.ts";
@@ -77,6 +77,7 @@ export async function repeatUnderToken(
       claim: "held_by_operation",
       carries: { maximumCents: operation.held, day: operation.heldOn },
       beside: (): Beside => {
+        learn(operation, { kind: "on_its_way", until: arrivesUntil(core, outbound.definition.action.job) });
         const events = step(core, operation, { kind: "reconciliation_started", method: "token_retry" }, actor);
         return { events, rows: [operationRow(core, operation)] };
       },
