@@ -9,6 +9,7 @@ import type { OperationDetail } from "../src/conventions/operation/summary.ts";
 import type { CallResult } from "../src/conventions/outcome/result.ts";
 import type { Operation } from "../src/gateway/operation/operations.ts";
 import type { Run } from "../src/gateway/run/run.ts";
+import { defaults } from "../src/kernel/defaults.ts";
 import { Denied } from "../src/kernel/failure.ts";
 import type { OperationId } from "../src/kernel/ids.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
@@ -737,6 +738,76 @@ test("a locked gateway reads nothing and keeps the schedule", async () => {
   const before = polls();
   await bench.time.advance(60_000);
   assert.equal(polls(), before);
+});
+
+test("a lock ends sessions and takes questions back at once, whatever a provider makes of a read that is on its way", async () => {
+  const { operation_id } = await create();
+  const answered = Promise.withResolvers<void>();
+  jobs.status = (response) => void answered.promise.then(() => answerJson(response, 200, { state: "running" }));
+  await untilDone(bench.time, 500, () => polls() === 1);
+  await bench.openRun(scriptedCaller(), ACTIONS);
+  const locked = Promise.withResolvers<void>();
+  const locking = bench.gateway.lock("lunch", "ada", locked.resolve);
+  await locked.promise;
+  const states = bench.gateway.sessions().map(({ state }) => state);
+  const { checks, faults } = operationOf(operation_id);
+  assert.deepEqual([states, bench.gateway.desk.list(), checks, faults], [["ended"], [], 0, 0]);
+  answered.resolve();
+  await locking;
+  await bench.unlock();
+  assert.equal(operationOf(operation_id).state, "observing");
+});
+
+/** A creation whose answer is held until `answer`. */
+async function createSlowly() {
+  const answered = Promise.withResolvers<void>();
+  jobs.create = (response) => {
+    void answered.promise.then(() => answerJson(response, 202, { job_id: "job-1", state: "queued" }));
+  };
+  const action = "acme.report.create";
+  const { done } = bench.gateway.startCall(caller, run.id, { action, input: { account: "slow" } });
+  await untilDone(bench.time, 0, () => jobs.creations === 1);
+  return { done, answer: answered.resolve };
+}
+
+test("a job that is named while the gateway is being locked is on record at the unlock", async () => {
+  const { done, answer } = await createSlowly();
+  const locked = Promise.withResolvers<void>();
+  const locking = bench.gateway.lock("lunch", "ada", locked.resolve);
+  await locked.promise;
+  await bench.time.advance(0);
+  answer();
+  const { operation_id } = await done;
+  await locking;
+  await bench.unlock();
+  const operation = operationOf(operation_id);
+  assert.deepEqual([operation.remoteJobId, ...path(operation)], ["job-1", "accepted"]);
+  jobs.state = "succeeded";
+  await until("succeeded", () => operation);
+  assert.equal(jobs.creations, 1);
+});
+
+test("a job that is named long after a lock moves nothing of what the unlock took up", async () => {
+  const { done, answer } = await createSlowly();
+  provider.answer((request, response) => {
+    if (jobs.created || !request.url.startsWith("/operations/")) return void answerJobs(request, response);
+    answerJson(response, 500, {});
+  });
+  let locked = false;
+  void bench.gateway.lock("lunch", "ada").then(() => (locked = true));
+  await untilDone(bench.time, defaults.lockWaitMs, () => locked);
+  await bench.unlock();
+  answer();
+  const { outcome, operation_id, guidance } = await done;
+  const operation = operationOf(operation_id);
+  assert.deepEqual([outcome, operation.remoteJobId], ["unknown", null]);
+  assert.match(guidance ?? "", /may have happened/);
+  assert.deepEqual(bench.rows("operations", "accepted"), []);
+  assert.ok(!bench.eventsOf("operation_transition").some(({ to }) => to === "accepted"));
+  jobs.created = true;
+  jobs.state = "succeeded";
+  await until("succeeded", () => operation);
+  assert.deepEqual([operation.remoteJobId, jobs.creations], ["job-1", 1]);
 });
 
 test("an edited row of an operation is reported and never used", async () => {

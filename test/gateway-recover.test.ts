@@ -281,13 +281,32 @@ test("what a start calls unknown, since it goes by the state, stays for whoever 
   assert.deepEqual(seen(), { activity: [["succeeded", false]], session: once, charts: once });
 });
 
+test("an effect that is on its way at a lock is kept as it ends, and the next unlock finds nothing open", async () => {
+  const { start } = await openApproved();
+  const held: ServerResponse[] = [];
+  provider.answer((_request, response) => void held.push(response));
+  const done = start("acme.thing.post", { name: "x" });
+  await asked(1);
+  const locked = Promise.withResolvers<void>();
+  const locking = bench.gateway.lock("at night", null, locked.resolve);
+  await locked.promise;
+  assert.equal(bench.gateway.locked, true, "nobody waits for a provider to be locked");
+  for (const response of held) answerJson(response, 200, {});
+  await Promise.all([done, locking]);
+  await bench.unlock();
+  assert.deepEqual([bench.gateway.operations.list(), seen().activity], [[], [["succeeded", false]]]);
+  assert.deepEqual(bench.eventsOf("outcome_unobserved"), []);
+});
+
 test("an answer that comes after a lock and an unlock, which called its call unknown, is told as what was found out", async () => {
   const { start } = await openApproved();
   const held: ServerResponse[] = [];
   provider.answer((_request, response) => void held.push(response));
   const done = start("acme.thing.post", { name: "x" });
   await asked(1);
-  await bench.gateway.lock("at night", null);
+  let locked = false;
+  void bench.gateway.lock("at night", null).then(() => (locked = true));
+  await untilDone(time, defaults.lockWaitMs, () => locked);
   await bench.unlock();
   for (const response of held) answerJson(response, 200, {});
   await done;

@@ -138,7 +138,8 @@ async function dispatch(
     after: closingOf(core, prepared, request, call),
   };
   const confirmed = await confirmTicket(core, sending);
-  const result = await carryOut(core, confirmed, prepared, claim);
+  const carried = carryOut(core, confirmed, prepared, claim);
+  const result = await (claim === undefined ? carried : core.effects.during(carried));
   // That nothing left is no news that anybody could lose.
   if (result.transport_observation.kind !== "never_sent") await core.ports.hub?.beforeAnswer(outbound.sideEffect);
   return result;

@@ -1,3 +1,4 @@
+import { defaults } from "../kernel/defaults.ts";
 import type { Operation } from "./operation/operations.ts";
 import { recover } from "./recover.ts";
 import { endRun } from "./run/end.ts";
@@ -11,10 +12,11 @@ export interface Lock {
   /** After a stop that has passed: every session has ended, what was under way is recovered as after a restart. */
   resume(operator: string): Promise<void>;
   /**
-   * `locked` is told once nothing is lent any more. The promise is kept once the exchanges that were under way have ended as well,
-   * within their timeouts: a refresh token that a provider replaces meanwhile is kept.
+   * `locked` is told once nothing is lent any more. The promise is kept once the exchanges and reads that were under way have ended
+   * as well, within their timeouts, and the effects for a while: what their answers say is kept, and no unlock takes for unknown what
+   * is about to be known. Who leaves for good does not wait for effects: the next start finds out.
    */
-  lock(reason: string, operator: string | null, locked?: () => void): Promise<void>;
+  lock(reason: string, operator: string | null, locked?: () => void, leaving?: boolean): Promise<void>;
 }
 
 export function createLock({ core, opened, memory, observer, volume }: Wired, probes: Probes): Lock {
@@ -41,12 +43,12 @@ export function createLock({ core, opened, memory, observer, volume }: Wired, pr
     observer.start();
   }
 
-  async function lock(reason: string, operator: string | null, locked?: () => void): Promise<void> {
+  async function lock(reason: string, operator: string | null, locked?: () => void, leaving = false): Promise<void> {
     if (opened.unlocked === null) return;
     core.tokens.clear();
     opened.unlocked = null;
     const probed = probes.clear();
-    await observer.stop();
+    const reads = observer.stop();
     const ending = { reason: "gateway_locked", endedBy: operator } as const;
     // All of it in one turn: whatever the log can take of it, nothing of before the lock is open behind it.
     const ended = [
@@ -63,6 +65,8 @@ export function createLock({ core, opened, memory, observer, volume }: Wired, pr
       locked?.();
     } finally {
       await core.book.allTold();
+      await reads;
+      if (!leaving) await effectsEnded();
       await core.tokens.settled();
       core.tokens.clear();
       core.ledger.openStore(null);
@@ -70,6 +74,13 @@ export function createLock({ core, opened, memory, observer, volume }: Wired, pr
       core.operations.clear();
       memory.clear();
     }
+  }
+
+  async function effectsEnded(): Promise<void> {
+    const { sleep } = core.ports;
+    const waited = new AbortController();
+    await Promise.race([core.effects.ended(), sleep.sleep(defaults.lockWaitMs, waited.signal)]);
+    waited.abort();
   }
 
   return {

@@ -7,6 +7,7 @@ import { createDesk } from "./approval/desk.ts";
 import { type CallbackMemory, createCallbackMemory } from "./callback/memory.ts";
 import type { Core } from "./core.ts";
 import { createHandles } from "./discovery/handles.ts";
+import { createEffects } from "./operation/effects.ts";
 import { createObserver, type Observer } from "./operation/observe.ts";
 import { recallOperation } from "./operation/operation-row.ts";
 import { createOperationBook } from "./operation/operations.ts";
@@ -89,6 +90,7 @@ export function wire(ports: Ports, around: Surroundings): Wired {
     envelope,
     plans: createShelf(),
     operations: createOperationBook((id) => recallOperation(core, id)),
+    effects: createEffects(),
     deployments: createDeploymentBook((id) => ledger.find("deployments", id)),
     schedule: (operation) => observer.schedule(operation),
     cameEarly: (operation) => memory.takeEarly(operation, ports.clock.bootMs()),

@@ -68,6 +68,8 @@ export const defaults = {
   /** Less run time than this is not worth starting a request. */
   callMinimumMs: 50,
   callTimeoutMs: 30_000,
+  /** How long whoever unlocks next waits for effects that were on their way when the gateway was locked. */
+  lockWaitMs: 30_000,
   /** What fits a small terminal. */
   journalRows: 20,
   /** How much of the log's end is read first for them: more than a writer sets aside there, or it would all be zeros. */

@@ -47,7 +47,7 @@ export async function createJob(core: OperationNeeds, sending: Sending): Promise
   const after = ({ held, reservation }: Attempted): Beside => {
     sent = true;
     learn(operation, { kind: "reserve", cents: held, day: reservation.day });
-    return { events: [], rows: [operationRow(core, operation)] };
+    return { events: [], rows: core.operations.holds(operation) ? [operationRow(core, operation)] : [] };
   };
   try {
     const followed = await follow(core, { ...sending, errand: "create_job", operationId: operation.id, beside, after });
@@ -75,6 +75,11 @@ async function settleCreation(
   followed: Followed,
 ): Promise<CallResult> {
   const job = jobOf(sending.outbound.definition);
+  // Somebody unlocked meanwhile: it was read anew from its row, and what became of it is found out for that one.
+  if (!core.operations.holds(operation)) {
+    const open = { operation_id: operation.id, ...adviseAfter("unknown"), reconcile: reconcilePath(operation) };
+    return { ...followed.result, outcome: "unknown", ...open };
+  }
   learn(operation, { kind: "left_unanswered", attemptId: followed.attemptId });
   const events = step(core, operation, creationTrigger(sending, followed), operation.callerKey);
   scheduleNext(core, operation, job, followed.observation);

@@ -54,7 +54,7 @@ export function operatorOperations(core: OperationNeeds, observer: Observer): Op
     async cancel(id, operator, reason) {
       requireUnlocked(core);
       const operation = core.operations.get(id);
-      await cancelAsOperator(core, operation, operator, reason);
+      await core.effects.during(cancelAsOperator(core, operation, operator, reason));
       learn(operation, { kind: "look_again", at: operation.nextPoll ?? momentIn(core, 0) });
       observer.schedule(operation);
       return operation;
@@ -62,7 +62,7 @@ export function operatorOperations(core: OperationNeeds, observer: Observer): Op
     async resume(id, operator, reason) {
       requireUnlocked(core);
       const operation = core.operations.get(id);
-      await resumeAsOperator(core, operation, operator, reason);
+      await core.effects.during(resumeAsOperator(core, operation, operator, reason));
       return operation;
     },
     async settle(statement) {

@@ -134,7 +134,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
   async function lock(reason: string, operator: string | null, locked?: () => void): Promise<void> {
     if (state.compartment === null) return;
     try {
-      await gateway.lock(reason, operator, locked);
+      await gateway.lock(reason, operator, locked, stopping);
     } finally {
       await closeIfLocked();
       if (!stopping) await parts.hub.adjust();
