@@ -28,6 +28,18 @@ const MORE = `
     effect: read
     request: { method: GET, path: "/v1/drafts/{of}" }
     input: { of: { in: path, type: string, maxLength: 64 } }
+  reel.start:
+    effect: create
+    retry: non_idempotent_write
+    max_cost_cents: 0
+    request: { method: POST, path: /v1/reels, body: application/json }
+    input: { operation_id: { in: body, type: string, maxLength: 64 }, name: { in: body, type: string, maxLength: 64 } }
+    job: { id: job_id, status: report.status, succeeded: [succeeded], failed: [failed] }
+    unknown: { reconcile: reel.get }
+  reel.get:
+    effect: read
+    request: { method: GET, path: "/v1/reels/{operation_id}" }
+    input: { operation_id: { in: path, type: string, maxLength: 64 } }
   parcel.send:
     effect: write
     retry: idempotent_write
@@ -59,9 +71,15 @@ const MORE = `
     job: { id: job_id, status: report.status, succeeded: [succeeded], failed: [failed] }
     unknown: { reconcile: thing.get }
 `;
-const ACTIONS = ["draft.save", "draft.send", "film.start", "clip.start", "report.create", "parcel.send"].map(
-  (name) => `acme.${name}`,
-);
+const ACTIONS = [
+  "draft.save",
+  "draft.send",
+  "film.start",
+  "clip.start",
+  "report.create",
+  "parcel.send",
+  "reel.start",
+].map((name) => `acme.${name}`);
 const BEGUN = "reconciliation";
 const INPUT = { id: "7", name: "new" };
 const DRAFT = { of: "7", name: "new" };
@@ -216,6 +234,19 @@ test("a job that is found by what it is about, and is another operation's, is no
   assert.deepEqual(await found(again), ["create_unknown", null]);
   job = "job-2";
   assert.deepEqual(await found(again), ["accepted", "job-2"]);
+});
+
+test("a name that the agent gives twice finds the job of the first call, which is not the second one's", async () => {
+  const named = (response: ServerResponse) => answerJson(response, 200, { job_id: "job-1", state: "running" });
+  provider.answer((_request, response) => named(response));
+  const start = (name: string) =>
+    bench.gateway.startCall(caller, run.id, { action: "acme.reel.start", input: { operation_id: "mine", name } }).done;
+  await start("first");
+  provider.answer(({ method }, response) => (method === "POST" ? void response.destroy() : named(response)));
+  const { operation_id } = await start("another");
+  const second = bench.gateway.operations.get(operation_id as OperationId);
+  await bench.gateway.operations.reconcile(second.id, "ada");
+  assert.deepEqual([second.state, second.remoteJobId], ["create_unknown", null]);
 });
 
 test("what is not found is proven absent from its deadline on", async () => {

@@ -140,8 +140,8 @@ function settleRead(
   const decision = decideReconciliation({
     method,
     status: answer?.status ?? null,
-    // By what it was about, the job of an earlier call like it may be found.
-    jobId: named !== null && method === "list_by_reference" && isAnothers(core, operation, named) ? null : named,
+    // By what it was about, or by a name that its caller chose, the job of an earlier call may be found.
+    jobId: named !== null && isAnothers(core, operation, named) ? null : named,
     isJob: job !== null,
     showsExpected: verdict.kind === "success" && showsExpected(set, keys, body),
     deadlinePassed: operation.createDeadline.bootMs <= core.ports.clock.bootMs(),
