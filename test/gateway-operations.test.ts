@@ -355,6 +355,22 @@ test("a transport failure and a job that runs do not share one allowance", async
   assert.equal(operation.state, "observing");
 });
 
+test("an agent that asks sooner than the provider wants to be asked sends nothing, and a person's read is sent", async () => {
+  const { operation_id } = await create();
+  jobs.status = (response) => response.writeHead(429, { "retry-after": "600" }).end();
+  await untilDone(bench.time, 500, () => operationOf(operation_id).faults === 1);
+  const operation = operationOf(operation_id);
+  for (let ask = 0; ask < 12; ask++)
+    await assert.rejects(bench.gateway.reconcile(caller, operation.id), denies("operation_evidence_pending"));
+  assert.deepEqual([polls(), operation.problem], [1, null]);
+  jobs.status = null;
+  await bench.gateway.operations.reconcile(operation.id, "ada");
+  assert.deepEqual([polls(), operation.state], [2, "observing"]);
+  // That answer wants nothing.
+  await bench.gateway.reconcile(caller, operation.id);
+  assert.equal(polls(), 3);
+});
+
 test("the next poll follows Retry-After, as seconds or as a date, also where it is shorter than our interval", async () => {
   const { operation_id } = await create();
   const operation = operationOf(operation_id);

@@ -1592,8 +1592,8 @@ export const codes = {
   operation_evidence_pending: {
     status: 409,
     means:
-      "The gateway still looks by itself how this operation ended, or is sending it right now, so that nobody has to decide it.",
-    mend: "Wait, or read it with gw operation reconcile once it was sent. To decide all the same, say why with --although.",
+      "The gateway still looks by itself how this operation ended, is sending it right now, or was asked by its provider to wait.",
+    mend: "Wait. A person can read what was sent with gw operation reconcile, or decide all the same: --although says why.",
   },
   operation_not_reconcilable: {
     status: 409,

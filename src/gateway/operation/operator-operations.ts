@@ -15,6 +15,7 @@ import type { OperationNeeds } from "./needs.ts";
 import type { Observer } from "./observe.ts";
 import { momentIn } from "./operation.ts";
 import { learn, type Operation } from "./operations.ts";
+import { requireWaited } from "./read-operation.ts";
 import { resumeAsOperator } from "./resume.ts";
 import { settleByPerson } from "./settle.ts";
 
@@ -100,7 +101,7 @@ function requireHere(operation: Operation): void {
 
 /** Reads now and says what stands in the way, where something does. `asked` is a person's own authority for this read. */
 export async function reconcileNow(
-  core: Pick<OperationNeeds, "worker">,
+  core: Pick<OperationNeeds, "ports" | "worker">,
   observer: Observer,
   operation: Operation,
   asked: Authorization | null = null,
@@ -109,6 +110,7 @@ export async function reconcileNow(
   if (isSettled(state)) throw new Denied("operation_settled", `It has ended already: ${state}. Nothing was read.`);
   requireAnswered(core, operation);
   if (problem !== null) throw stopped(operation);
+  if (asked === null) requireWaited(core, operation);
   await observer.observeNow(operation, asked);
   if (operation.problem?.code === "operation_not_reconcilable") throw stopped(operation);
   return operation;

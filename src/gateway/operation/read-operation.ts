@@ -1,6 +1,7 @@
 import type { NewEvent } from "../../audit/event.ts";
 import type { Job } from "../../conventions/action/pack.ts";
 import { mayContinue } from "../../conventions/caller/session.ts";
+import type { Moment } from "../../conventions/operation/evolve.ts";
 import { pollDelayMs } from "../../conventions/operation/poll.ts";
 import { isSettled } from "../../conventions/operation/state.ts";
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
@@ -132,7 +133,7 @@ export function scheduleNext(
     capMs: job?.pollCapMs ?? defaults.pollCapMs,
     jitter: defaults.pollJitter,
   };
-  const asked = seen === null ? null : retryAfterMs(seen, core.ports.clock.wallMs());
+  const asked = seen === null ? null : askedToWait(core, operation, seen);
   const waitMs = pollDelayMs(schedule, operation.checks + operation.faults, asked, draw(core));
   learn(operation, { kind: "look_again", at: momentIn(core, waitMs) });
 }
@@ -149,8 +150,32 @@ export function keepSchedule(
     scheduleNext(core, operation, job, seen);
     return;
   }
-  const asked = retryAfterMs(seen, core.ports.clock.wallMs());
+  const asked = askedToWait(core, operation, seen);
   if (asked !== null) learn(operation, { kind: "look_again", at: momentIn(core, asked) });
+}
+
+/** When its provider wants to be asked again, by its last answer: the schedule goes by it, and so does an agent that asks sooner. */
+const wanted = new WeakMap<Operation, Moment>();
+
+function askedToWait(
+  core: Pick<OperationNeeds, "ports">,
+  operation: Operation,
+  seen: TransportObservation,
+): number | null {
+  const waitMs = retryAfterMs(seen, core.ports.clock.wallMs());
+  if (waitMs === null) wanted.delete(operation);
+  else wanted.set(operation, momentIn(core, waitMs));
+  return waitMs;
+}
+
+/** A person may ask all the same. */
+export function requireWaited({ ports }: Pick<OperationNeeds, "ports">, operation: Operation): void {
+  const next = wanted.get(operation);
+  if (next === undefined || next.bootMs <= ports.clock.bootMs()) return;
+  throw new Denied(
+    "operation_evidence_pending",
+    `Its provider wants to be asked again at ${next.at}, and the gateway does so by itself. Nothing was read; read the operation then.`,
+  );
 }
 
 /** Automation ends here for this operation; its record says why, and what is known stays on it. */
