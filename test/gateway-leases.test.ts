@@ -285,6 +285,27 @@ test("a creation on its way is nobody else's until its lease runs out, and is th
   assert.equal(stored(second, "accepted") + stored(second, "observing") <= 1, true);
 });
 
+test("a creation that another gateway left is asked about with a card where its credential asks on every use", async () => {
+  const first = await start("first", {
+    wrapHttp: (http) => ({
+      send: (receipt, request, credential, limits) =>
+        request.method === "POST" ? new Promise(() => undefined) : http.send(receipt, request, credential, limits),
+    }),
+  });
+  const run = await openRun(first);
+  const input = { account: nextAccount() };
+  void first.gateway.startCall(caller, run.id, { action: "acme.report.create", input });
+  await untilDone(time, 0, () => stored(first, "create_pending") === 1);
+  await kill(first);
+  const credentials = [["acme-token", { eachUse: true, disabled: false, origin: provider.origin }]] as const;
+  const second = await start("second", { credentials });
+  const [operation = assert.fail()] = second.gateway.operations.list();
+  await untilDone(time, 5_000, () => operation.asking !== null || operation.problem !== null);
+  assert.deepEqual([operation.state, operation.problem], ["create_unknown", null]);
+  const { card } = await second.waiting();
+  assert.match(JSON.stringify(card?.call), /acme\.report\.by_reference/);
+});
+
 test("the run of another gateway is not written over by who finds out what became of its call", async () => {
   const slow = gate();
   const lost = { kind: "silent", reason: "timeout", detail: "no answer", elapsedMs: 1 } as const;

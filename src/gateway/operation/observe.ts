@@ -7,6 +7,7 @@ import { createReadAsks, type ReadAsks } from "./ask-read.ts";
 import { createHints } from "./callback-hints.ts";
 import { createDueLoop } from "./due-loop.ts";
 import { takeLease, yieldTo } from "./lease.ts";
+import { requireAnswered } from "./may-read.ts";
 import type { OperationNeeds } from "./needs.ts";
 import { step } from "./operation.ts";
 import { operationRow } from "./operation-row.ts";
@@ -116,11 +117,13 @@ async function observeOnce(
   now: boolean,
 ): Promise<void> {
   if (isSettled(operation.state) || core.credentials() === null) return;
+  requireAnswered(core, operation);
   // As it stood before the lease: whoever had it may have kept another schedule, or none.
   const due = operation.nextPoll !== null && operation.nextPoll.bootMs <= core.ports.clock.bootMs();
   try {
     if (!(await takeLease(core, operation)) || isSettled(operation.state)) return;
     await passDeadline(core, operation);
+    await takeUpUnseen(core, operation);
     if (asked === null && !due && !operation.hinted.underWay && !now) return;
     const standing = standingOf(core, operation) !== null;
     if (!standing) takeCustody(operation);
@@ -147,19 +150,21 @@ async function passDeadline(
   if (events.length > 0) await core.ledger.record("deadline.passed", events, [operationRow(core, operation)]);
 }
 
+/** Whoever sent it stopped or sleeps: its lease has run out, and nobody saw the answer. */
+async function takeUpUnseen(
+  core: Pick<OperationNeeds, "envelope" | "ledger" | "ports" | "worker">,
+  operation: Operation,
+): Promise<void> {
+  const lost = { observation: "worker_stopped_before_the_result" } as const;
+  const unclear = [
+    ...step(core, operation, { kind: "no_clear_answer", ...lost }, core.worker),
+    ...step(core, operation, { kind: "reconciliation_inconclusive", ...lost }, core.worker),
+  ];
+  if (unclear.length > 0) await core.ledger.record("operation.taken_over", unclear, [operationRow(core, operation)]);
+}
+
 async function look(core: OperationNeeds, operation: Operation, asked: Authorization | null): Promise<void> {
   switch (operation.state) {
-    case "create_pending":
-    case "reconciliation": {
-      // Whoever sent it stopped or sleeps: its lease has run out, and nobody saw the answer.
-      const lost = { observation: "worker_stopped_before_the_result" } as const;
-      const unclear = [
-        ...step(core, operation, { kind: "no_clear_answer", ...lost }, core.worker),
-        ...step(core, operation, { kind: "reconciliation_inconclusive", ...lost }, core.worker),
-      ];
-      await core.ledger.record("operation.taken_over", unclear, [operationRow(core, operation)]);
-      return look(core, operation, asked);
-    }
     case "create_unknown":
       await reconcile(core, operation, asked);
       // Nothing may have been sent, and then nothing has been written.
@@ -183,6 +188,9 @@ async function look(core: OperationNeeds, operation: Operation, asked: Authoriza
     case "result_timed_out":
     case "result_collecting":
       return pollJob(core, operation, asked);
+    // Taken up before, or over.
+    case "create_pending":
+    case "reconciliation":
     case "succeeded":
     case "failed":
     case "cancelled":
