@@ -60,7 +60,8 @@ export function beginRequest<C extends Command<unknown, unknown, unknown>>(
 
   function conclude(content: Awaited<ReturnType<typeof reader.finish>>): AcceptedRequest<C> {
     refuse(content.findings);
-    const command: Command = { endpoint: route.endpoint, params, query, body: content.body };
+    // In the order of its canonical form, which then need not be sorted.
+    const command: Command = { body: content.body, endpoint: route.endpoint, params, query };
     // The codec of the room: the schema has just proven that the command has the type that the route derives from it.
     const typed = command as unknown as C;
     refuse(route.semantic(typed));

@@ -35,14 +35,14 @@ export function matchPath(template: PathTemplate, path: string): MatchedPath | u
 let last: { readonly template: PathTemplate; readonly path: string; readonly matched: MatchedPath } | null = null;
 
 function match(template: PathTemplate, path: string): MatchedPath | undefined {
-  const raw =
-    path === "/" ? [] : path.slice(1, template.trailingSlash && path.endsWith("/") ? -1 : undefined).split("/");
+  if (path.endsWith("/") !== template.trailingSlash) return undefined;
+  const raw = cutPath(path);
   const rest = restOf(template);
   const count = template.segments.length;
   if (rest === null ? raw.length !== count : raw.length < count) return undefined;
-  if (path.endsWith("/") !== template.trailingSlash) return undefined;
-  for (const [index, segment] of template.segments.entries()) {
-    if (segment.kind === "literal" && segment.text !== raw[index]) return undefined;
+  for (let index = 0; index < count; index++) {
+    const segment = template.segments[index];
+    if (segment?.kind === "literal" && segment.text !== raw[index]) return undefined;
   }
   const segments = decodePath(`/${raw.join("/")}`);
   const params = new Map<string, readonly string[]>();
@@ -52,6 +52,17 @@ function match(template: PathTemplate, path: string): MatchedPath | undefined {
   }
   return { segments, params };
 }
+
+/** As it was sent, without a final slash. One path is tried against the templates of many routes, one after the other. */
+function cutPath(path: string): readonly string[] {
+  if (lastCut === null || lastCut.path !== path) {
+    const raw = path === "/" ? [] : path.slice(1, path.endsWith("/") ? -1 : undefined).split("/");
+    lastCut = { path, raw };
+  }
+  return lastCut.raw;
+}
+
+let lastCut: { readonly path: string; readonly raw: readonly string[] } | null = null;
 
 export function readQuery(query: string | undefined, lists: ReadonlySet<string>): Pairs {
   if (query === undefined) return new Map();
