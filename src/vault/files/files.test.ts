@@ -80,6 +80,7 @@ test("links are not followed, neither to a file nor to a folder", () => {
   refuses(() => readPrivateFile(join(folder, "link"), 100), "file_not_regular");
   symlinkSync(freshFolder(), join(folder, "home"));
   refuses(() => checkPrivateFolder(join(folder, "home")), "file_not_regular");
+  assert.throws(() => readPrivateFile(join(folder, "link"), 100), /is a link/);
 });
 
 test("a pipe or a folder in the place of a file is refused and does not hold us up", () => {
@@ -87,6 +88,8 @@ test("a pipe or a folder in the place of a file is refused and does not hold us 
   execFileSync("mkfifo", ["-m", "600", join(folder, "pipe")]);
   refuses(() => readPrivateFile(join(folder, "pipe"), 100), "file_not_regular");
   refuses(() => readPrivateFile(folder, 100), "file_not_regular");
+  assert.throws(() => readPrivateFile(folder, 100), /is a folder/);
+  assert.throws(() => readPrivateFile(join(folder, "pipe"), 100), /is a pipe/);
 });
 
 test("a file larger than it can be is refused", () => {

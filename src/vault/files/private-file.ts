@@ -32,7 +32,7 @@ export function readPlainFile(path: string, maxBytes: number, check?: (stats: St
   if (descriptor === undefined) return undefined;
   try {
     const stats = fstatSync(descriptor);
-    if (!stats.isFile()) notRegular(path);
+    if (!stats.isFile()) notRegular(path, stats.isDirectory() ? "a folder, and a file belongs there" : NO_FILE);
     check?.(stats);
     if (stats.size > maxBytes) throw new Denied("file_too_large", `${path} is larger than ${maxBytes} bytes.`);
     return readAll(descriptor, path, stats.size, maxBytes);
@@ -45,7 +45,7 @@ export function readPlainFile(path: string, maxBytes: number, check?: (stats: St
 export function checkPrivateFolder(path: string): true | undefined {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined) return undefined;
-  if (!stats.isDirectory()) notRegular(path);
+  if (!stats.isDirectory()) notRegular(path, stats.isSymbolicLink() ? LINK : "no folder, and one belongs there");
   checkOwnership(path, stats, ownFile(), "700");
   return true;
 }
@@ -62,7 +62,7 @@ function openPrivate(path: string): number | undefined {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     // A link, a socket, a device that is not there.
-    if (code === "ELOOP" || code === "ENXIO" || code === "ENODEV") notRegular(path);
+    if (code === "ELOOP" || code === "ENXIO" || code === "ENODEV") notRegular(path, code === "ELOOP" ? LINK : NO_FILE);
     if (code === "EACCES") {
       throw new Denied(
         "file_not_owned",
@@ -105,9 +105,9 @@ function readAll(descriptor: number, path: string, size: number, maxBytes: numbe
 /** Files below /proc say that they are empty. */
 const GROWN_BYTES = 4_096;
 
-function notRegular(path: string): never {
-  throw new Denied(
-    "file_not_regular",
-    `${path} is a link or no regular file or folder. gw follows no links to private files.`,
-  );
+const LINK = "a link, and gw follows none to what is private: name the place itself";
+const NO_FILE = "a pipe, a socket or a device, and a file belongs there";
+
+function notRegular(path: string, what: string): never {
+  throw new Denied("file_not_regular", `${path} is ${what}.`);
 }
