@@ -85,6 +85,9 @@ describe("consequential actions on the reference provider, with the real program
     const planned = await home.run(["plan", "reference.project.get", "project_id=atlas"]);
     assert.deepEqual([planned.code, codeOf(planned)], [1, "plan_required"]);
     assert.match(planned.err, /gw call reference\.project\.get/);
+    const misfit = await home.run(["plan", "reference.membership.plan", "role=king"]);
+    assert.deepEqual([misfit.code, codeOf(misfit)], [1, "schema_violation"]);
+    assert.match(misfit.err, /gw actions reference\.membership\.plan/);
   });
 
   test("gw plan --execute previews, asks with the diff, executes the plan alone and confirms it", async () => {

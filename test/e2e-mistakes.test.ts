@@ -228,12 +228,15 @@ describe("what a person mistypes", asUser, () => {
       ["hub_unreachable", ["hub", "join", ...hub]],
     ] as const)
       assert.equal(codeOf(await home.run(args)), code, args.join(" "));
+    const wrapper = ["run", "--home", home.folder, "--actions"];
     const refused: readonly (readonly [code: string, next: RegExp, args: readonly string[]])[] = [
       ["not_found", /gw approvals/, ["approve", "apr_01m7gwx0168jedv0mkrybqr3k2"]],
       ["action_not_permitted", /acme\.nothing\.here[\s\S]*gw actions/, ["call", "acme.nothing.here"]],
+      ["action_not_permitted", /acme\.nothing[\s\S]*gw actions/, [...wrapper, "acme.nothing", "--", "true"]],
+      ["action_not_permitted", /acme\.nothing or[\s\S]*gw actions/, [...wrapper, "acme.nothing,b.*", "--", "true"]],
     ];
     for (const [code, next, args] of refused) {
-      const done = await (args[0] === "call" ? home.run(args) : home.operator(args));
+      const done = await (["call", "run"].includes(args[0] ?? "") ? home.run(args) : home.operator(args));
       assert.deepEqual([done.code, codeOf(done)], [1, code], args.join(" "));
       assert.match(done.err, next);
     }

@@ -40,20 +40,30 @@ async function callAndReport(action: string, pairs: readonly string[], options: 
     const call = (wait: number) => client.call(run.run_id, action, input, wait, options.repeatOf);
     return report(await awaitCall(client, call, options, io), options, io, reads);
   } catch (error) {
-    if (!(error instanceof Denied)) throw error;
-    const { errors, retryAllowed, extra } = error;
-    const again = (message: string, next: string) =>
-      new Denied(error.code, message, { errors, retryAllowed, extra, next });
-    if (ABOUT_ARGUMENTS.has(error.code)) throw again(error.message, `What it takes: gw actions ${action}`);
+    if (!(error instanceof Denied) || error.code !== "action_not_permitted") throw withArgumentsNamed(error, action);
     // What nobody has, and what is asked for otherwise, is no matter of what a run may do.
-    if (error.code === "action_not_permitted" && definition === undefined)
-      throw again(`No trusted pack has an action ${showIdentifier(action)}.`, "See what there is: gw actions");
-    if (error.code === "action_not_permitted" && definition?.effect === "preview")
-      throw again(`${action} shows what another action would change.`, `Ask for it with: gw plan ${action}`);
+    if (definition === undefined)
+      throw reworded(
+        error,
+        `No trusted pack has an action ${showIdentifier(action)}.`,
+        "See what there is: gw actions",
+      );
+    if (definition.effect === "preview")
+      throw reworded(error, `${action} shows what another action would change.`, `Ask for it with: gw plan ${action}`);
     throw error;
   } finally {
     client.close();
   }
+}
+
+/** What was wrong with the arguments, and where to read which ones there are. */
+export function withArgumentsNamed(error: unknown, action: string): unknown {
+  if (!(error instanceof Denied && ABOUT_ARGUMENTS.has(error.code))) return error;
+  return reworded(error, error.message, `What it takes: gw actions ${action}`);
+}
+
+export function reworded({ code, errors, retryAllowed, extra }: Denied, message: string, next: string): Denied {
+  return new Denied(code, message, { errors, retryAllowed, extra, next });
 }
 
 const ABOUT_ARGUMENTS: ReadonlySet<Code> = new Set(["schema_violation", "segment_refused", "json_malformed"]);

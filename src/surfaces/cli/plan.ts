@@ -4,7 +4,16 @@ import { showIdentifier } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { type AgentClient, type CallAnswer, connectAgent } from "../client/agent.ts";
 import { answering } from "./answer.ts";
-import { awaitCall, type CallOptions, definitionOf, readArguments, report, runFor, textMembersOf } from "./call.ts";
+import {
+  awaitCall,
+  type CallOptions,
+  definitionOf,
+  readArguments,
+  report,
+  runFor,
+  textMembersOf,
+  withArgumentsNamed,
+} from "./call.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
 import { agentDoor } from "./options.ts";
 import { planPairOf, previewedBy } from "./plan-pair.ts";
@@ -19,7 +28,15 @@ export interface ExecuteOptions extends CallOptions {
 
 /** `gw plan ACTION`: what it would change. With --execute this process stays alive and carries the plan out. */
 export function runPlan(action: string, pairs: readonly string[], options: PlanOptions, io: CliIo): Promise<Exit> {
-  return answering(io, () => withClient(options, (client) => planAndReport(client, action, pairs, options, io)));
+  return answering(io, () =>
+    withClient(options, async (client) => {
+      try {
+        return await planAndReport(client, action, pairs, options, io);
+      } catch (error) {
+        throw withArgumentsNamed(error, action);
+      }
+    }),
+  );
 }
 
 /** `gw execute PLAN_ID --expect REVISION`: for processes of one `gw run`, which act as one caller. */

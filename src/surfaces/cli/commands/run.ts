@@ -12,7 +12,8 @@ export function addRunCommand(program: Command, deps: CliDeps): void {
   )
     .option(
       "--actions <NAME...>",
-      'what it may do: PACK.ACTION, "PACK.*" or "PACK.PART.*"; every trusted pack when left out',
+      'what it may do: PACK.ACTION, "PACK.*" or "PACK.PART.*", one after the other or with commas; every trusted pack when left out',
+      (text: string, before: readonly string[] | undefined) => [...(before ?? []), ...text.split(",")],
     )
     .option(
       "--contain",

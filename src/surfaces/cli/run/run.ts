@@ -1,8 +1,11 @@
+import { namesAction } from "../../../conventions/grant/grant.ts";
+import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { RunView } from "../../agent/answers.ts";
 import { type AgentClient, connectAgent } from "../../client/agent.ts";
 import { Unreachable } from "../../client/connection.ts";
 import { answering } from "../answer.ts";
+import { reworded } from "../call.ts";
 import { type BudgetOptions, budgetAsked } from "../commands/budget-options.ts";
 import { type CliIo, exits } from "../io.ts";
 import { agentDoor, type BaseOptions } from "../options.ts";
@@ -102,8 +105,8 @@ async function openRun(
     descendants: !contained,
     command,
   };
-  return client.openRun(asked, options.wait).catch((error: unknown) => {
-    throw options.actions === undefined ? withAdvice(error, actions) : error;
+  return client.openRun(asked, options.wait).catch(async (error: unknown) => {
+    throw options.actions === undefined ? withAdvice(error, actions) : await withUnknownNamed(error, actions, client);
   });
 }
 
@@ -134,6 +137,16 @@ function withAdvice(error: unknown, actions: readonly string[]): unknown {
     ? "No trusted pack defines an action. Trust one first: gw pack trust"
     : "There are more packs than one run can name. Name the actions: --actions";
   return new Denied("action_not_permitted", message);
+}
+
+/** The gateway tells an agent no more than that it may not; who typed the names has to see which of them nothing fits. */
+async function withUnknownNamed(error: unknown, names: readonly string[], client: AgentClient): Promise<unknown> {
+  if (!(error instanceof Denied && error.code === "action_not_permitted")) return error;
+  const there = await client.actions();
+  const unknown = names.filter((name) => !there.some(({ action }) => namesAction([name], action)));
+  if (unknown.length === 0) return error;
+  const shown = unknown.map((name) => showIdentifier(name)).join(" or ");
+  return reworded(error, `No trusted pack has an action ${shown}. Nobody was asked.`, "See what there is: gw actions");
 }
 
 function stillPending({ approval_id }: RunView, io: CliIo): typeof exits.pending {
