@@ -72,14 +72,21 @@ export async function choosePassphrase(options: VaultOptions, io: CliIo, ports: 
   if (options.passphraseFile !== undefined) return await readPassphrase(options, io, "");
   const answer = await io.ask("Passphrase: Enter for a generated one, or `own` to type yours: ");
   if (answer === "own") return await askTwice(io, "New passphrase: ", checkPassphrase);
-  if (answer !== "") throw new Denied("interrupted", "Neither Enter nor `own`. Nothing was made.");
+  if (answer !== "")
+    throw new Denied(
+      "interrupted",
+      "That was neither Enter alone nor the word own. Nothing was made: run the command again.",
+    );
   const generated = generatePassphrase(ports.random);
   // The one secret a command shows, once and on the terminal alone: the person has to learn it from somewhere.
   io.err(`Your passphrase, shown only now: ${generated.use((bytes) => bytes.toString("latin1"))}`);
   using typed = await io.askSecret("Write it down, then type it: ");
   if (generated.equals(typed)) return generated;
   generated.wipe();
-  throw new Denied("secret_mismatch", "That is not the passphrase shown. Nothing was made; run gw init again.");
+  throw new Denied(
+    "secret_mismatch",
+    "That is not the passphrase shown. Nothing was made: run the command again, it shows another one.",
+  );
 }
 
 /** On a machine whose gateway is for all its users, a unit runs it and a group lets people in. */

@@ -148,6 +148,8 @@ for (const [what, [typed, code]] of Object.entries(badInits)) {
       made.errors.some((line) => line.startsWith(`${code}: `)),
       made.all(),
     );
+    // npm start asks the same, and knows nothing of gw init.
+    assert.doesNotMatch(made.all(), /run gw init/);
     assert.equal(openHome(home, random).exists(), false);
   });
 }
