@@ -42,6 +42,7 @@ before(async () => {
   await log.append([intentEvent(2)]);
   await log.append([unobserved(2)]);
   await log.append([denied("run_1")]);
+  await log.append([previewing()]);
   await log.append([previewed()]);
   await log.append([reconciled(2)]);
   await log.append([ended("run_1", "ses_1")]);
@@ -127,10 +128,24 @@ function denied(run_id: string): NewEvent {
   return { ...envelope("call_denied", "denied"), run_id, code: "out_of_scope", action: "acme.other", caller: "node" };
 }
 
+function previewing(): NewEvent {
+  return {
+    ...envelope("preview_requested", "previewing"),
+    run_id: "run_1",
+    call_id: "call_9",
+    attempt_id: "evt_previewing",
+    action: "acme.report.plan",
+    request_digest: "sha256:00",
+    request: requestFields(null),
+  };
+}
+
 function previewed(): NewEvent {
   return {
     ...envelope("preview_finished", "preview"),
     run_id: "run_1",
+    call_id: "call_9",
+    attempt_id: "evt_previewing",
     plan_id: "plan_1",
     executable: true,
     outcome: "succeeded",
@@ -345,6 +360,12 @@ test("gw activity prints one line a call, hides previews and escapes what others
   const sessions = capture();
   assert.equal(await readJournal("sessions", { log: folder }, sessions, never)(keys.readingKey), 0);
   assert.equal(sessions.lines.length, 1);
+  const previews = capture();
+  const words = { log: folder, previews: true };
+  assert.equal(await readJournal("activity", words, previews, never)(keys.readingKey), 0);
+  const told = previews.lines.filter((line) => line.includes("preview_"));
+  assert.equal(told.length, 2);
+  for (const line of told) assert.match(line, /acme\.report\.plan .*call_9/);
   assert.match(sessions.lines[0] ?? "", /\\u\{202e\}reports\\u\{7\}/);
 });
 
@@ -355,7 +376,7 @@ test("gw activity filters by run, caller, action, outcome and time", async () =>
     return (JSON.parse(io.lines.join("\n")) as unknown[]).length;
   };
   assert.equal(await count({}), 5);
-  assert.equal(await count({ previews: true }), 6);
+  assert.equal(await count({ previews: true }), 7);
   assert.equal(await count({ outcome: "unknown" }), 1);
   assert.equal(await count({ outcome: "denied" }), 1);
   assert.equal(await count({ action: "acme.report.create" }), 4);

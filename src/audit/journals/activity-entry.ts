@@ -81,8 +81,11 @@ export interface PreviewEntry {
   readonly kind: "preview";
   readonly at: string;
   readonly run_id: string | null;
+  readonly call_id: string | null;
+  /** Null where its beginning is not among what was read, and of what became of a plan. */
+  readonly action: string | null;
   readonly plan_id: string | null;
-  readonly event: string;
+  readonly event: "preview_requested" | "preview_finished" | "plan_executed" | "plan_rejected";
   readonly outcome: string | null;
   readonly frame: number;
 }

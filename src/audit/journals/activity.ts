@@ -1,6 +1,6 @@
 import { type AuditEvent, type EventOf, runOf } from "../event.ts";
 import type { LogItem } from "../read/reader.ts";
-import type { ActivityEntry, ReconciliationEntry } from "./activity-entry.ts";
+import type { ActivityEntry, PreviewEntry, ReconciliationEntry } from "./activity-entry.ts";
 import { watchSequence } from "./continuity.ts";
 import { rememberEnded } from "./ended.ts";
 import { denial, fromIntent, fromTicketIntent, type Linked, type OpenCall, orphan } from "./open-call.ts";
@@ -14,6 +14,7 @@ export interface ActivityFold {
 
 /** What the event that ended a call says about it. */
 type End = Pick<OpenCall, "outcome" | "status" | "provider_request_id" | "reason" | "elapsed_ms">;
+type PreviewEvent = EventOf<PreviewEntry["event"]>;
 type Intent = EventOf<"action.intent"> | EventOf<"intent_accepted">;
 
 const NOTHING: readonly ActivityEntry[] = [];
@@ -33,6 +34,8 @@ export function startActivity(): ActivityFold {
   const otherNames = new Map<OpenCall, readonly string[]>();
   /** Calls that ended unknown: few, and a reconciliation wants their names. */
   const unknown = new Map<string, OpenCall>();
+  /** The actions of previews under way, by attempt: the end of one does not repeat it. */
+  const previewing = new Map<string, string>();
   const ended = rememberEnded();
   const checkSequence = watchSequence("activity");
 
@@ -129,20 +132,17 @@ export function startActivity(): ActivityFold {
           },
         ];
       case "preview_requested":
-      case "preview_finished":
+        previewing.set(event.event_id, event.action);
+        return [preview(event, frame, event.action, null)];
+      case "preview_finished": {
+        const attempt = event.attempt_id ?? "";
+        const action = previewing.get(attempt) ?? null;
+        previewing.delete(attempt);
+        return [preview(event, frame, action, event.outcome)];
+      }
       case "plan_rejected":
       case "plan_executed":
-        return [
-          {
-            kind: "preview",
-            at: event.occurred_at,
-            run_id: event.run_id,
-            plan_id: event.plan_id ?? null,
-            event: event.event_type,
-            outcome: event.event_type === "preview_finished" ? event.outcome : null,
-            frame,
-          },
-        ];
+        return [preview(event, frame, null, null)];
       default:
         // The events of the other journals: not this one's to tell.
         return NOTHING;
@@ -246,5 +246,19 @@ export function startActivity(): ActivityFold {
     rest() {
       return [...new Set(open.values())].map((entry) => ({ ...entry, outcome: entry.gap ? "unknown" : "pending" }));
     },
+  };
+}
+
+function preview(event: PreviewEvent, frame: number, action: string | null, outcome: string | null): PreviewEntry {
+  return {
+    kind: "preview",
+    at: event.occurred_at,
+    run_id: event.run_id,
+    call_id: event.call_id ?? null,
+    action,
+    plan_id: event.plan_id ?? null,
+    event: event.event_type,
+    outcome,
+    frame,
   };
 }

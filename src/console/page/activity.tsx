@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { ActivityEntry } from "../../audit/journals/activity-entry.ts";
+import type { ActivityEntry, PreviewEntry } from "../../audit/journals/activity-entry.ts";
 import { showIdentifier, showText } from "../../kernel/display.ts";
 import type { ActivityAnswer, ShownEntry } from "../reading/journal.ts";
 import { ask } from "./api.ts";
@@ -261,13 +261,26 @@ function wordsOf(entry: ActivityEntry): {
       };
     case "preview":
       return {
-        id: entry.plan_id,
-        name: "preview",
-        detail: `${entry.event} ${entry.outcome ?? ""}`,
+        id: entry.call_id,
+        name: showIdentifier(entry.action ?? entry.plan_id ?? "preview"),
+        detail: sayPreview(entry),
         outcome: "preview",
       };
     case "gap":
       return { id: null, name: "a gap in the log", detail: "what stood here cannot be read: see Log", outcome: "gap" };
+  }
+}
+
+function sayPreview({ event, outcome }: Pick<PreviewEntry, "event" | "outcome">): string {
+  switch (event) {
+    case "preview_requested":
+      return "asked what it would change";
+    case "preview_finished":
+      return `the answer: ${outcome}`;
+    case "plan_executed":
+      return "the plan was carried out";
+    case "plan_rejected":
+      return "the plan was refused";
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ActivityEntry } from "../../../audit/journals/activity-entry.ts";
+import type { ActivityEntry, PreviewEntry } from "../../../audit/journals/activity-entry.ts";
 import type { SessionEntry } from "../../../audit/journals/sessions.ts";
 import { quote } from "../../../conventions/approval/render-line.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
@@ -71,8 +71,13 @@ function activityRow(entry: ActivityEntry): Row {
       return row(entry.at, "operation", name(entry.operation_id), "", rest);
     }
     case "preview":
-      return row(entry.at, "preview", name(entry.event), "", `${name(entry.plan_id)} ${name(entry.outcome)}`);
+      return row(entry.at, "preview", name(entry.action), "", previewWords(entry));
   }
+}
+
+function previewWords({ call_id, plan_id, event, outcome }: PreviewEntry): string {
+  const words = [call_id, event, outcome, plan_id].filter((word) => word !== null);
+  return words.map(showIdentifier).join(" ");
 }
 
 function sessionRow(entry: SessionEntry): Row {
