@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -134,5 +134,16 @@ test("a refusal is told with its code and what to do, and escaped", async () => 
 test("no gateway is told as such, with its own exit", async () => {
   const { exit, errors } = bridge(join(folder, "nowhere"));
   assert.equal(await exit, 3);
-  assert.match(errors.join(), /^gateway_unreachable: .*gw up$/);
+  assert.match(errors.join(), /^gateway_unreachable: .*gw up, or on a server: systemctl start gw$/);
+});
+
+test("who may not reach the gateway's socket is told that, and not that no gateway runs", {
+  ...(process.getuid?.() === 0 ? { skip: "nothing is closed to root" } : {}),
+}, async () => {
+  const closed = await stand((socket) => socket.destroy());
+  chmodSync(join(closed.home, "agent.sock"), 0o000);
+  const { exit, errors } = bridge(closed.home);
+  assert.equal(await exit, 3);
+  assert.match(errors.join(), /^gateway_unreachable: This user may not open .*usermod -aG/);
+  closed.server.close();
 });

@@ -4,7 +4,7 @@ import { pipeline } from "node:stream/promises";
 import { codes } from "../../kernel/codes.ts";
 import { showText } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
-import { knock } from "../client/connection.ts";
+import { knock, sayUnreachable } from "../client/connection.ts";
 import { type BridgeRecord, MCP_OPTIONS_HEADER, MCP_PATH, MCP_UPGRADE } from "../mcp/bridge.ts";
 import type { Door } from "../place/place.ts";
 import { type BudgetOptions, budgetAsked } from "./commands/budget-options.ts";
@@ -99,6 +99,6 @@ async function readRefusal(response: IncomingMessage): Promise<Opened> {
 function unreachable(error: Error, socketPath: string): Opened {
   if (error instanceof Denied)
     return { kind: "refused", message: `${error.code}: ${error.message}`, exit: exits.denied };
-  const message = `gateway_unreachable: No gateway answers at ${socketPath} (${error.message}). Start it with: gw up`;
+  const message = `gateway_unreachable: ${sayUnreachable(error, socketPath)}`;
   return { kind: "refused", message, exit: exits.unreachable };
 }

@@ -121,7 +121,7 @@ export async function openSingle(door: Door): Promise<{ readonly connection: Con
   const socket = await new Promise<Socket>((resolve, reject) => {
     knock(door, (error, opened) => {
       if (error === null) resolve(opened);
-      else reject(error instanceof Denied ? error : new Unreachable(describe(error, door.path), error));
+      else reject(error instanceof Denied ? error : new Unreachable(sayUnreachable(error, door.path), error));
     });
   });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -149,7 +149,7 @@ function over(socketPath: string, agent: Agent): Connection {
       };
       const call = request({ socketPath, agent, method, path, headers, ...(signal ? { signal } : {}) }, resolve);
       call.on("error", (error) =>
-        reject(error instanceof Denied ? error : new Unreachable(describe(error, socketPath), error)),
+        reject(error instanceof Denied ? error : new Unreachable(sayUnreachable(error, socketPath), error)),
       );
       // An answer may come before all of it is sent; then nobody reads the rest.
       if (file !== undefined)
@@ -226,7 +226,7 @@ async function readBytes(response: IncomingMessage, socketPath: string): Promise
       chunks.push(chunk);
     }
   } catch (error) {
-    throw new Unreachable(describe(error, socketPath), error);
+    throw new Unreachable(sayUnreachable(error, socketPath), error);
   }
   return Buffer.concat(chunks);
 }
@@ -248,7 +248,7 @@ async function* linesIn(response: IncomingMessage, socketPath: string): AsyncGen
       parts.push(chunk.subarray(from));
     }
   } catch (error) {
-    throw new Unreachable(describe(error, socketPath), error);
+    throw new Unreachable(sayUnreachable(error, socketPath), error);
   }
 }
 
@@ -274,11 +274,12 @@ async function* blocksIn(response: IncomingMessage, socketPath: string, signal: 
       yield* blocks;
     }
   } catch (error) {
-    if (!signal.aborted) throw new Unreachable(describe(error, socketPath), error);
+    if (!signal.aborted) throw new Unreachable(sayUnreachable(error, socketPath), error);
   }
 }
 
-function describe(error: unknown, socketPath: string): string {
+/** Why nothing answered at a socket, and what to do about it. */
+export function sayUnreachable(error: unknown, socketPath: string): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (code === "ENOENT" || code === "ECONNREFUSED")
     return `No gateway answers at ${socketPath}. Start it with: gw up, or on a server: systemctl start gw`;
