@@ -73,7 +73,7 @@ test("all keys are lent for the PIN; five wrong ones in a row and they are gone"
   const wrong = async (left: number): Promise<void> => {
     await assert.rejects(held.open(Secret.fromText("1357")), {
       code: "pin_wrong",
-      message: new RegExp(`${left} tries`),
+      message: new RegExp(left === 1 ? "1 try is left" : `${left} tries are left`),
     });
   };
   for (const left of [4, 3]) await wrong(left);

@@ -78,7 +78,10 @@ export function holdKeys(holder: KeyHolder, compartment: Compartment, forMs: num
       const answer = decidePin(guard, await checkPin(verifier, pin));
       guard = answer.guard;
       if (answer.kind === "accepted") return writeCompartment(keys());
-      if (answer.kind === "wrong") throw new Denied("pin_wrong", `That is not the PIN; ${answer.left} tries are left.`);
+      if (answer.kind === "wrong") {
+        const left = answer.left === 1 ? "1 try is left" : `${answer.left} tries are left`;
+        throw new Denied("pin_wrong", `That is not the PIN; ${left}.`);
+      }
       wipe();
       throw new Denied("login_over", "Too many wrong PINs: the keys are gone. Log in again: gw login");
     },
