@@ -281,6 +281,13 @@ test("a denial arrives with its code and the person's reason, and the same quest
   assert.equal(provider.received.length, 0);
 });
 
+test("a bridge may be set up for a part of a pack, and offers that part", async () => {
+  const wire = await openWire(bench, '{"actions":["acme.thing.*"]}');
+  const { tools } = (await wire.request("tools/list"))["result"] as { tools: readonly ListedTool[] };
+  const names = tools.map(({ name }) => name).filter((name) => name.includes("__"));
+  assert.deepEqual(names, ["acme__thing-burn", "acme__thing-change", "acme__thing-get"]);
+});
+
 test("a tool outside the scope and one that does not exist get the same answer, and both are recorded", async () => {
   const wire = await openWire(bench, '{"actions":["acme.thing.get"]}');
   const before = [await wire.call("acme__thing-change", { name: "x" }), await wire.call("nobody__knows-it", {})];

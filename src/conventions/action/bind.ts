@@ -81,7 +81,7 @@ export function bindAction(
   if (action === undefined) throw new Denied("action_not_permitted", "This run may not do that.");
   const errors = action.checkArguments(args, spelling);
   if (errors.length > 0)
-    throw new Denied("schema_violation", `the arguments do not fit ${action.qualifiedName}`, { errors });
+    throw new Denied("schema_violation", `The arguments do not fit ${action.qualifiedName}.`, { errors });
   if (!isWellFormed(args))
     throw new Denied("text_malformed", "an argument holds a lone surrogate, which no encoding can carry");
   switch (action.kind) {

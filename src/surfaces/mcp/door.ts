@@ -1,4 +1,5 @@
 import { mayContinue, type SessionEnding } from "../../conventions/caller/session.ts";
+import { namesAction } from "../../conventions/grant/grant.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { Definition } from "../../gateway/outbound/outbound.ts";
 import type { LiveCaller } from "../../gateway/ports.ts";
@@ -41,9 +42,7 @@ export function createRunDoor(gateway: Gateway, caller: LiveCaller, options: Bri
     const { actions } = options;
     const all = gateway.actions();
     if (actions === null) return all;
-    return all.filter(
-      ({ pack, action }) => actions.includes(action.qualifiedName) || actions.includes(`${pack.name}.*`),
-    );
+    return all.filter(({ action }) => namesAction(actions, action.qualifiedName));
   };
 
   function session(): Session | null {

@@ -13,7 +13,7 @@ export function addMcpCommands(program: Command, { io, random, finish }: CliDeps
     "serve MCP on standard input and output, for clients that start it",
     "gw connect claude-code --write\ngw mcp --actions 'acme.*' --attempts 100",
   )
-    .option("--actions <NAMES>", "ask for these alone: PACK.ACTION or PACK.*, with commas", (text) => text.split(","))
+    .option("--actions <NAMES>", "ask for these alone: PACK.ACTION, PACK.* or PACK.PART.*, with commas", (text) => text.split(","))
     .option(
       "--wait <SECONDS>",
       "how long a call waits for a person before it answers pending",
@@ -33,7 +33,7 @@ export function addMcpCommands(program: Command, { io, random, finish }: CliDeps
     .option("--write", "merge it into the client's file, after showing what changes")
     .option("--file <FILE>", "the client's file, where it is not the usual one")
     .option("--name <NAME>", "what the client calls this server", "gw")
-    .option("--actions <NAMES>", "ask for these alone: PACK.ACTION or PACK.*, with commas");
+    .option("--actions <NAMES>", "ask for these alone: PACK.ACTION, PACK.* or PACK.PART.*, with commas");
   addBudgetOptions(connect).action(async (client: string, _options, command: Command) => {
     const { runConnect } = await import("../connect/connect.ts");
     finish(await runConnect(client, optionsOf<ConnectOptions>(command), io, random));
