@@ -59,6 +59,8 @@ test("a probe is refused only on evidence, and permitted when it was granted", (
   assert.equal(verdict("try_command", { ...seen, firstLine: Buffer.from("uid=0(root)") }), "permitted");
   assert.equal(verdict("try_command", seen), "unclear");
   assert.equal(verdict("try_sftp", { ...seen, firstLine: Buffer.from("0000000502", "hex") }), "permitted");
+  assert.equal(verdict("try_sftp", seen), "unclear");
+  assert.equal(verdict("try_sftp", { ...seen, diagnostics: "subsystem request failed on channel 0" }), "refused");
   assert.equal(
     verdict("try_terminal", { ...seen, diagnostics: "PTY allocation request failed on channel 0" }),
     "refused",

@@ -45,8 +45,10 @@ export function judgeProbe(probe: ClientMode, seen: ProbeSeen): ProbeResult {
     case "try_command":
     case "try_sftp":
       if (frame !== undefined) return say(probe, "refused", "only the receiver runs");
-      return seen.firstLine.length > 0
-        ? say(probe, "permitted", "something else than the receiver answered")
+      if (seen.firstLine.length > 0) return say(probe, "permitted", "something else than the receiver answered");
+      // A server without the subsystem, the more closed one, refuses it before our command could run.
+      return probe === "try_sftp" && seen.diagnostics.includes("subsystem request failed")
+        ? say(probe, "refused", "the server refused")
         : vague(probe, seen);
     case "try_terminal":
       if (seen.diagnostics.includes("PTY allocation request failed"))
