@@ -114,6 +114,10 @@ describe("a home is backed up while it runs and restored on purpose", { ...asUse
     }
     assert.equal((await gateway.end("SIGTERM")).code, 0);
     assert.equal((await home.verify()).code, 0);
+    // Nor is what was seen of the drill told as what was seen here.
+    const looked = await home.must(["restore", "--accept"]);
+    const [, saw, has] = looked.out.split("\n");
+    assert.equal(saw?.replace(/^You saw (.*) before\.$/, "$1"), has?.replace(/^It now has (.*)\.$/, "$1"));
     const [event] = await drill.events("home_restored");
     assert.equal(event?.["line"], told["line"]);
 

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { Denied } from "../../../kernel/failure.ts";
 import { lineOf } from "../../../vault/anchor.ts";
 import { openHome } from "../../../vault/files/home.ts";
+import type { HighWater } from "../../../vault/high-water.ts";
 import { answering } from "../answer.ts";
 import { checkLog } from "../audit/check-log.ts";
 import type { CliDeps } from "../commands/deps.ts";
@@ -9,7 +10,7 @@ import { type Exit, exits } from "../io.ts";
 import type { OperatorOptions } from "../options.ts";
 import { readPassphrase } from "../vault/ask-secret.ts";
 import { chooseOperator, unlockTold } from "../vault/open-keys.ts";
-import { highestSeen, readSeen, remember, removedBefore } from "../vault/seen.ts";
+import { highestSeen, readSeen, remember, removedBefore, seenAtHome } from "../vault/seen.ts";
 import { say } from "../vault/session.ts";
 
 /** `gw restore --accept`: this operator looks at what another one restored, and goes on with it. */
@@ -33,7 +34,8 @@ export function runAcceptRestore(options: OperatorOptions, deps: CliDeps): Promi
     const report = await checkLog(join(options.home, "audit"), vault, { allowUnattested: true });
     if (report.exit !== 0 || report.sealed === null)
       throw new Denied("log_damaged", "The log of this home does not hold: gw audit verify. It was not accepted.");
-    const above = highestSeen(seen);
+    // A drill elsewhere has higher numbers than the home that goes on, and is none of its past.
+    const here = seenAtHome(seen, options.home);
     if (!options.json) {
       const by = vault.operators.find(({ keyId }) => keyId === vault.restored?.by)?.name ?? vault.restored?.by;
       io.out(
@@ -41,8 +43,7 @@ export function runAcceptRestore(options: OperatorOptions, deps: CliDeps): Promi
           ? "This home was not restored: it is the line that goes on from the vault's founding."
           : `Restored on ${vault.restored.at} by ${by} from vault generation ${vault.restored.generation}.`,
       );
-      const [generation, version] = [above.vault?.generation ?? "none", above.policy?.version ?? "none"];
-      io.out(`You saw vault generation ${generation} and policy version ${version} before.`);
+      io.out(sayBefore(here, highestSeen(seen)));
       io.out(`It now has vault generation ${vault.generation} and policy version ${policy.version}.`);
     }
     const name = await chooseOperator(vault, options, io);
@@ -59,4 +60,11 @@ export function runAcceptRestore(options: OperatorOptions, deps: CliDeps): Promi
     );
     return exits.done;
   });
+}
+
+function sayBefore(here: HighWater | undefined, elsewhere: HighWater): string {
+  const { vault, policy } = here ?? elsewhere;
+  if (vault === null) return "You have not seen this vault before.";
+  const where = here === undefined ? "In another place you" : "You";
+  return `${where} saw vault generation ${vault.generation} and policy version ${policy?.version ?? "none"} before.`;
 }

@@ -13,7 +13,9 @@ export function addMcpCommands(program: Command, { io, random, finish }: CliDeps
     "serve MCP on standard input and output, for clients that start it",
     "gw connect claude-code --write\ngw mcp --actions 'acme.*' --attempts 100",
   )
-    .option("--actions <NAMES>", "ask for these alone: PACK.ACTION, PACK.* or PACK.PART.*, with commas", (text) => text.split(","))
+    .option("--actions <NAMES>", "ask for these alone: PACK.ACTION, PACK.* or PACK.PART.*, with commas", (text) =>
+      text.split(","),
+    )
     .option(
       "--wait <SECONDS>",
       "how long a call waits for a person before it answers pending",

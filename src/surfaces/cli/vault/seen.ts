@@ -70,6 +70,11 @@ export function seenOf(stateFolder: string, vault: Vault): SeenLine {
   return readSeen(stateFolder, vault.vaultId).lines[lineOf(vault)] ?? NOTHING;
 }
 
+/** What was seen of the line that this home held then, whichever it holds now; undefined where it was never seen. */
+export function seenAtHome({ homes, lines }: Seen, home: string): SeenLine | undefined {
+  return lines[homes[nameOf(home)] ?? ""];
+}
+
 /**
  * Refuses a home that holds less than this operator, or the log beside it, has seen: `vault_rolled_back`,
  * `policy_rolled_back`, `vault_forked`; and a line that an operator restored and this one has not accepted.
