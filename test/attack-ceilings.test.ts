@@ -69,6 +69,8 @@ describe("an agent cannot give itself a budget", asUser, () => {
       const refused = await home.operator(["policy", "set", "day_spend_cents", word]);
       assert.match(refused.err, /value_not_allowed/, word);
     }
+    const standard = await home.must(["policy", "set", "day_spend_cents", "standard"]);
+    assert.match(standard.out, /standard again, 100000/);
     const rows = JSON.parse((await home.run(["policy", "show", "--json"])).out) as Members[];
     assert.equal(rows.find(({ ceiling }) => ceiling === "run_spend_cents")?.["value"], 500);
     assert.equal(rows.find(({ ceiling }) => ceiling === "day_spend_cents")?.["value"], "standard");

@@ -280,6 +280,7 @@ describe("a decision made ahead", compiler, () => {
       [...base, "--actions", "demo.thing.get", "--where", "id<=5"],
       [...base, "--actions", "demo.thing.get", "--effects", "write"],
       [...base, "--actions", "demo.thing.get", "--include", "everything"],
+      ["grant", "add", "bad", "--caller", "uid:0", "--actions", "demo.thing.get", ...until],
       ["grant", "add", "bad", "--caller", `uid:${process.getuid?.()}`, "--actions", "demo.thing.get", ...until],
       ["grant", "add", "bad", "--caller", "anybody", "--actions", "demo.thing.get", ...until],
       ["grant", "add", "bad", "--caller", `image:${agent}`, "--actions", "demo.thing.get", "--until", "2020-01-01"],
@@ -291,6 +292,7 @@ describe("a decision made ahead", compiler, () => {
       assert.equal(codeOf(refused), "grant_invalid", words.join(" "));
       told.push(refused.err);
     }
+    assert.match(told.find((line) => line.includes("user 0")) ?? "", /root/);
     assert.match(told[1] ?? "", /demo\.\S+ has no argument owner/);
     assert.equal(codeOf(await home.operator(["grant", "remove", "bad"])), "not_found");
   });

@@ -177,6 +177,9 @@ describe("a credential that is exchanged for tokens", asUser, () => {
       uses.some(({ label, token }) => label === "machine-basic" && token !== null),
       JSON.stringify(uses),
     );
+    const unused = uses.filter((row) => row["last_used_at"] === null).map(({ label }) => String(label));
+    const said = (await home.must(["credential", "uses"])).out;
+    for (const label of unused) assert.match(said, new RegExp(`^${label} {2}not used since the unlock`, "m"));
     const person = await server.agree("person-client", "openid offline_access api:read");
     const client = ["--grant", "refresh_token", "--client-id", "person-client", "--client-auth", "none"];
     const scopes = ["openid", "offline_access", "api:read"].flatMap((one) => ["--scope", one]);

@@ -56,6 +56,7 @@ function isScript(path: string): boolean {
 /** A user whose programs are also a person's, or the gateway's, tells nobody apart. */
 function readUid(value: string, home: string): number {
   const uid = /^[1-9][0-9]{0,9}$/.test(value) ? Number(value) : 0;
+  if (value === "0") throw refused("user 0 is root, who runs the programs of everybody: that is not an agent's alone");
   if (uid === 0) throw unclear(`uid:${value}`);
   if (uid === process.getuid?.()) throw refused(`user ${uid} is you: what you run yourself is not an agent's alone`);
   if (uid === statSync(home).uid) throw refused(`user ${uid} owns the gateway's home`);

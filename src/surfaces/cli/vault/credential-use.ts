@@ -33,7 +33,9 @@ export function runCredentialUses(options: OperatorOptions, deps: CliDeps): Prom
       else if (rows.length === 0) deps.io.out("No credential was used since the gateway was unlocked.");
       else
         for (const { label, last_used_at: at, token } of rows)
-          deps.io.out(`${label}  last used ${at ?? "never"}${token === null ? "" : `; ${sayToken(token)}`}`);
+          deps.io.out(
+            `${label}  ${at === null ? "not used since the unlock" : `last used ${at}`}${token === null ? "" : `; ${sayToken(token)}`}`,
+          );
       return exits.done;
     }),
   );

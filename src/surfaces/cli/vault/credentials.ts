@@ -212,6 +212,14 @@ export function runCredentialMark(
   return changeOne(label, eachUse ? "marked_each_use" : "unmarked_each_use", options, io, ports);
 }
 
+const DONE: Readonly<Record<CredentialVerb, string>> = {
+  disabled: "disabled",
+  enabled: "enabled",
+  marked_each_use: "asks a person on every use from now on",
+  unmarked_each_use: "no longer asks on every use",
+  removed: "removed",
+};
+
 function changeOne(
   label: string,
   verb: CredentialVerb,
@@ -228,7 +236,7 @@ function changeOne(
     return withOperator(options, io, ports, async (session) => {
       await before(session);
       const vault = await changeCredential(session, ports, label, verb);
-      return sayCredential(io, options, vault, label, verb);
+      return sayCredential(io, options, vault, label, DONE[verb]);
     });
   });
 }
@@ -277,7 +285,7 @@ export function sayCredential(io: CliIo, options: VaultOptions, vault: Vault, la
     io,
     options.json,
     { ...record, generation: vault.generation },
-    `${label} ${verb.replaceAll("_", " ")}, vault generation ${vault.generation}.`,
+    `${label} ${verb}, vault generation ${vault.generation}.`,
   );
   return exits.done;
 }

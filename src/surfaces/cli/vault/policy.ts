@@ -117,7 +117,7 @@ function readCeiling(ceiling: CeilingName, word: string, subject: string): Polic
     subject,
     change: (policy) => ({ ...policy, ceilings: { ...policy.ceilings, [name]: value } }),
     record: { ceiling, value: value ?? STANDARD },
-    words: `${ceiling} is ${word}. No run passes it.`,
+    words: `${ceiling} is ${value === null ? `${STANDARD} again, ${STANDARDS[ceiling]}` : word}. Whoever approves, no run passes it.`,
     lowered: false,
   };
 }

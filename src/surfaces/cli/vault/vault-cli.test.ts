@@ -273,7 +273,10 @@ test("gw credential list, rotate, mark, disable, enable and remove do what they 
   );
   const rotated = await step((io) => runCredentialRotate("acme", options, io, ports), piped("token-of-acme-2"));
   assert.deepEqual([rotated.version, rotated.retired_versions], [2, [1]]);
-  assert.equal((await step((io) => runCredentialMark("acme", true, options, io, ports))).each_use, true);
+  assert.equal(
+    (await step((io) => runCredentialMark("acme", true, { ...options, json: false }, io, ports))).each_use,
+    true,
+  );
   assert.equal((await step((io) => runCredentialSwitch("acme", true, options, io, ports))).state, "disabled");
   assert.equal((await step((io) => runCredentialSwitch("acme", false, options, io, ports))).state, "enabled");
   const plain = paper();
@@ -281,6 +284,7 @@ test("gw credential list, rotate, mark, disable, enable and remove do what they 
   assert.match(plain.printed[0] ?? "", /acme {2}bearer v2 {2}https:\/\/api\.acme\.example {2}\(asks each use\)/);
   assert.equal(await step((io) => runCredentialRemove("acme", options, io, ports)), undefined);
   assert.ok(!shown.join("\n").includes("token-of-acme"));
+  assert.match(shown.join("\n"), /acme asks a person on every use from now on/);
   assert.deepEqual(
     changes.slice(-6).map(({ what }) => what),
     [
