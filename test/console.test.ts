@@ -462,6 +462,21 @@ describe("gw console", able, () => {
     agent.close();
   });
 
+  test("has every screen at hand in a window of half the width", async () => {
+    const half = await openSight(browser, await nextLink(), { width: 1024, height: 740 });
+    await half.page.locator(".bar nav a").first().waitFor();
+    const hidden = await half.page.locator(".bar nav a").evaluateAll((tabs) =>
+      tabs
+        .filter((tab) => {
+          const nav = tab.parentElement?.getBoundingClientRect();
+          return nav === undefined || tab.getBoundingClientRect().right > nav.right + 1;
+        })
+        .map((tab) => tab.textContent),
+    );
+    assert.deepEqual(hidden, []);
+    await half.context.close();
+  });
+
   test("fits a phone, light and dark, with a passkey of its own", async () => {
     const phone = await openSight(browser, await nextLink(), PHONE, "dark");
     await says(phone, /connected/);
