@@ -138,6 +138,14 @@ test("anyOf admits what one alternative admits", () => {
   assert.deepEqual(found(schema, "abc"), ["value_not_allowed "]);
 });
 
+test("what fits no alternative is told what each wanted, where that is said of the very same place", () => {
+  const said = (schema: JsonSchema, value: JsonValue) => compileSchema(schema)(value).map(({ message }) => message);
+  const either: JsonSchema = { anyOf: [{ enum: ["a", "b"] }, { type: "integer" }] };
+  assert.match(said(either, "c").join(), /^fits none of 2 alternatives: expected one of "a", "b", or expected \S+/);
+  const deeper: JsonSchema = { anyOf: [{ type: "array", items: { type: "integer" } }, { type: "integer" }] };
+  assert.deepEqual(said(deeper, ["x"]), ["fits none of 2 alternatives"]);
+});
+
 test("a hostile value buys a bounded number of bounded findings", () => {
   const many = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`${"x".repeat(1000)}${index}`, 1]));
   const findings = compileSchema({ type: "object" })(many);

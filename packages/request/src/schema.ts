@@ -264,15 +264,23 @@ function compileObject(schema: JsonSchema): Check {
   };
 }
 
+const TOLD_ALTERNATIVES = 3;
+
 function compileAnyOf(branches: readonly JsonSchema[]): Check {
   const checks = branches.map(compile);
   return (value, path, report) => {
+    const missed: (Finding | undefined)[] = [];
     for (const check of checks) {
       const trial = report.trial();
       check(value, path, trial);
       if (trial.findings.length === 0) return;
+      missed.push(trial.findings[0]);
     }
-    report.add("value_not_allowed", path, `fits none of ${checks.length} alternatives`);
+    // What lies deeper would be told under a place where it does not stand.
+    const here =
+      missed.length <= TOLD_ALTERNATIVES && missed.every((finding) => finding?.path === shortenPointer(path));
+    const why = here ? `: ${[...new Set(missed.map((finding) => finding?.message))].join(", or ")}` : "";
+    report.add("value_not_allowed", path, `fits none of ${checks.length} alternatives${why}`);
   };
 }
 
