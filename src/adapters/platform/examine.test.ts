@@ -10,7 +10,9 @@ import {
   examineNode,
   examineSignals,
   examineSshClient,
+  withoutMend,
 } from "./examine.ts";
+import { unavailable } from "./linux/box/unavailable.ts";
 
 test("the doctor names an old Node and the command that mends it", () => {
   assert.equal(examineNode("24.15.0").state, "ok");
@@ -55,6 +57,11 @@ test("the doctor looks at the modes of the home and its files", () => {
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
+});
+
+test("what mends a missing box stands on its own row, and not in the words above it too", () => {
+  assert.equal(withoutMend(unavailable("root cannot", "run gw as somebody")), "no box can be built here: root cannot.");
+  assert.equal(withoutMend(unavailable("nobody can", null)), "no box can be built here: nobody can.");
 });
 
 test("every row that is not in order names a command", async () => {

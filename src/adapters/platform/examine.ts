@@ -140,12 +140,18 @@ async function examineBox(): Promise<Examined> {
     const landlock = hasLandlock() ? "with Landlock" : "without Landlock: this kernel has none (5.19 or later has)";
     if (lacks === null)
       return { name, state: "ok", detail: `a box of the first tier can be built, ${landlock}`, mend: null };
-    const detail = `a box of the second tier can be built, by bubblewrap, ${landlock}: tools that heed proxy variables work in it. For the first: ${lacks.message}`;
+    const detail = `a box of the second tier can be built, by bubblewrap, ${landlock}: tools that heed proxy variables work in it. For the first: ${withoutMend(lacks)}`;
     return { name, state: "warning", detail, mend: mendOf(lacks) };
   } catch (error) {
     if (!(error instanceof Denied)) throw error;
-    return { name, state: "warning", detail: `${error.message} Only gw run --contain needs it`, mend: mendOf(error) };
+    const detail = `${withoutMend(error)} Only gw run --contain needs it`;
+    return { name, state: "warning", detail, mend: mendOf(error) };
   }
+}
+
+/** What it says, but for what stands on the row below it. */
+export function withoutMend(error: Denied): string {
+  return error.message.replace(` To mend it: ${mendOf(error)}.`, "");
 }
 
 function mendOf({ extra }: Denied): string | null {

@@ -39,7 +39,7 @@ const FOLDERS = ["/usr/bin", "/bin", "/usr/local/bin"];
 /** The command that makes the namespaces and starts the stage in them. It dies with whoever starts it, and the box with it. */
 export function boxCommand(plan: BoxPlan): readonly string[] {
   if (process.getuid?.() === 0 || process.geteuid?.() === 0) {
-    throw unavailable("root owns settings of the whole machine that a box cannot hide", "run it as an ordinary user");
+    throw unavailable("root owns settings of the whole machine that a box cannot hide", "run gw as an ordinary user");
   }
   requirePlainStreams();
   const stage = [process.execPath, "--disable-sigusr1", "--disable-warning=ExperimentalWarning", STAGE];
