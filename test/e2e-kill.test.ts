@@ -4,6 +4,7 @@ import { after, before, describe, test } from "node:test";
 import {
   asUser,
   call,
+  codeOf,
   demoPack,
   type Gateway,
   Home,
@@ -60,6 +61,15 @@ describe("kill -9 of the gateway at each step of a call", asUser, () => {
     const verified = await home.verify();
     assert.equal(verified.code, 0, verified.out + verified.err);
   }
+
+  test("gw call whose gateway goes away says that nobody knows here what became of it, and where to look", async () => {
+    const { exited } = home.start(["call", "demo.thing.make", "name=cut"]);
+    await until("the card is open", async () => (await home.status())["approvals_pending"] === 1);
+    await killAndRestart();
+    const done = await exited;
+    assert.deepEqual([done.code, codeOf(done)], [3, "gateway_unreachable"]);
+    assert.match(done.err, /not known here[\s\S]*gw activity/);
+  });
 
   describe("three calls at once: one waits for a person, of a write and a read the provider has the request", () => {
     const runs = { asked: "", write: "", read: "" };

@@ -8,6 +8,7 @@ import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
 import type { ActionView, RunView } from "../agent/answers.ts";
 import { type AgentClient, type CallAnswer, connectAgent } from "../client/agent.ts";
+import { Unreachable } from "../client/connection.ts";
 import { answering } from "./answer.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
 import { agentDoor, type BaseOptions } from "./options.ts";
@@ -76,17 +77,27 @@ export async function awaitCall(
   io: CliIo,
   told = "Waiting for a person: gw approve, gw watch or gw console.",
 ): Promise<CallAnswer> {
-  let left = wait - Math.min(wait, LOOK_SECONDS);
-  let answer = await begin(wait - left);
-  while (answer.kind === "pending" && left > 0) {
-    const asked = answer.approval_id !== null;
-    if (asked && !json) io.err(told);
-    const next = asked ? left : Math.min(left, LOOK_SECONDS);
-    left -= next;
-    answer = await client.waitForCall(answer.call_id, next);
+  let begun = false;
+  try {
+    let left = wait - Math.min(wait, LOOK_SECONDS);
+    let answer = await begin(wait - left);
+    begun = true;
+    while (answer.kind === "pending" && left > 0) {
+      const asked = answer.approval_id !== null;
+      if (asked && !json) io.err(told);
+      const next = asked ? left : Math.min(left, LOOK_SECONDS);
+      left -= next;
+      answer = await client.waitForCall(answer.call_id, next);
+    }
+    return answer;
+  } catch (error) {
+    if (error instanceof Unreachable && (begun || error.lost)) throw new Unreachable(`${error.message} ${NOT_KNOWN}`);
+    throw error;
   }
-  return answer;
 }
+
+const NOT_KNOWN =
+  "Whether the call was sent is not known here. Have a person look before it is asked for again: gw activity";
 
 const LOOK_SECONDS = 1;
 

@@ -67,10 +67,13 @@ export class Unreachable extends Error {
   readonly crowded: boolean;
   /** This user may not open the door: nothing is known of whoever is behind it. */
   readonly closed: boolean;
+  /** It was there, and may have done what it was asked. */
+  readonly lost: boolean;
 
   constructor(message: string, cause?: unknown) {
     super(message);
     const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+    this.lost = !["ENOENT", "ECONNREFUSED", "EACCES", "EAGAIN"].includes(code);
     this.crowded = ["EAGAIN", "ECONNRESET", "EPIPE"].includes(code);
     this.closed = code === "EACCES";
   }
