@@ -56,6 +56,9 @@ const LONG =
   /^(packages\/\w+\/test|test\/(attack|audit|caller|console|contain|crash|demo|e2e|fault|hub|mcp|package|readme|reverse|run|ssh|upgrade|watch))/;
 /** These leave their process as they found it, so that one runs them all; but for the one that wants a key derivation of its own. */
 const PURE = /^(src\/(audit|console|conventions|gateway|hub|kernel|surfaces|vault)|packages\/\w+\/src)\/(?!kdf\.test)/;
+/** As do these, which ask the machine, a store or a listener, and are done sooner than a process of their own would have started. */
+const SMALL =
+  /^(src\/(adapters\/(platform\/((examine|group-members|local-sources)\.|macos\/|linux\/((connection|evidence|interpreter|waiting)\.|image\/(?!inspect)))|store|transport\/ssh)|programs\/(?!daemon\/stop-on-signal)|receiver)\/?|demo\/host\/find-key|test\/(audit-vectors|conventions|docs-requests|house|mutants|package-bytes|suite-(cost|digest|others|together)|threat-model))/;
 /** As do these, with gateways and providers within it: alone, each would spend a third of its time on its start. */
 const WITHIN =
   /^(packages\/\w+\/test\/(?!crash|packed)|src\/adapters\/transport\/http\/(?!connections|tls)|test\/(agent-door|audit-(faults|journals|log)|fault-matrix|gateway-|mcp-(?!clients|conformance)|pack-import|packs|reverse-properties|upgrade-(?!cli|live|narrow|trust)))/;
@@ -71,7 +74,7 @@ const asRoot = process.getuid?.() === 0;
 const only = process.argv.slice(2).filter((word) => word !== COST);
 /** Who asks what a file costs is told of that file. */
 const alone = only.length > 0 && process.argv.includes(COST);
-const together = (file: string): boolean => !alone && (PURE.test(file) || WITHIN.test(file));
+const together = (file: string): boolean => !alone && (PURE.test(file) || WITHIN.test(file) || SMALL.test(file));
 
 /** Everything that the run itself writes; gone when it ends, however that is. */
 const folder = mkdtempSync(join(tmpdir(), "gw-suite-"));
