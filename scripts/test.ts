@@ -33,6 +33,8 @@ const root = dirname(import.meta.dirname);
 const CONCURRENCY = 3;
 /** Beside those: tests of whole machines. */
 const HOST_CONCURRENCY = 3;
+/** In the place of those, when they are through. */
+const LEFT_CONCURRENCY = 2;
 /** More files than this are no accident of a crowded machine. */
 const MOST_AGAIN = 8;
 /** With so much of the machine in the hands of others it is crowded, and what passes alone is forgiven. */
@@ -50,6 +52,12 @@ const DEAREST = [
     "contain-programs",
     "attack-rollback",
     "caller-identity",
+    "watch-operations",
+    "watch-terminal",
+    "e2e-up",
+    "mcp-clients",
+    "client-mirror",
+    "supply-chain",
   ],
 ].map((name) => `test/${name}.test.ts`);
 const LONG =
@@ -94,7 +102,12 @@ if (host.some((file) => file.includes("/hub")) && !existsSync("/usr/lib/postgres
 
 const shareOfOthers = watchOthers();
 const costs = process.argv.includes(COST) ? watchCost() : () => "";
-const later = { check: tellLater("check"), together: tellLater("together"), host: tellLater("host") };
+const later = {
+  check: tellLater("check"),
+  together: tellLater("together"),
+  host: tellLater("host"),
+  left: tellLater("left"),
+};
 const checked =
   only.length > 0 ? Promise.resolve(0) : start(["npm", "run", "--silent", "check"], later.check.place, process.env);
 const oneFile = join(folder, "one-file");
@@ -102,22 +115,33 @@ mkdirSync(oneFile);
 const [product] = await Promise.all([compileProduct(root, join(folder, "product")), makeOneFile(root, files, oneFile)]);
 const own = ownStand(root, product);
 const stand = asRoot ? unprivilegedStand(root, product, folder) : own;
+const single = plain.filter((file) => !together(file));
+const left = host.length > 0 ? atTheEnd(single) : [];
+const machines = runTogether(host, own, String(HOST_CONCURRENCY), plain.length > 0 ? later.host.place : "inherit");
+const first = runTogether(
+  single.filter((file) => !left.includes(file)),
+  stand,
+  String(CONCURRENCY),
+);
 const rounds = [
-  runTogether(
-    plain.filter((file) => !together(file)),
-    stand,
-    String(CONCURRENCY),
-  ),
+  first,
+  // Where the machines were until now is room for a part of what would be left for the end.
+  Promise.race([machines, first]).then(() => runTogether(left, stand, String(LEFT_CONCURRENCY), later.left.place)),
   runTogether(plain.filter(together), stand, "together", later.together.place),
-  runTogether(host, own, String(HOST_CONCURRENCY), plain.length > 0 ? later.host.place : "inherit"),
+  machines,
 ] as const;
 // All groups have ended before a file of one runs again.
-const [apart, joint, hosts] = await Promise.all(rounds);
+const [apart, behind, joint, hosts] = await Promise.all(rounds);
 const check = await checked;
 const share = shareOfOthers();
 const cost = costs();
 for (const { tell } of Object.values(later)) tell();
-const ended = [await runAgain(apart, stand), await runAgain(joint, stand), await runAgain(hosts, own)];
+const ended = [
+  await runAgain(apart, stand),
+  await runAgain(behind, stand),
+  await runAgain(joint, stand),
+  await runAgain(hosts, own),
+];
 for (const line of ended.flatMap(({ says }) => says)) console.error(line);
 if (cost !== "") console.log(cost);
 if (check !== 0) console.error("\nnpm run check failed: its lines stand above\n");
@@ -132,6 +156,11 @@ function tellLater(name: string): { readonly place: number; tell(): void } {
     process.stdout.write(readFileSync(file));
   };
   return { place, tell };
+}
+
+/** Every other file of the last quarter: as much as two can do while three do what is between. */
+function atTheEnd(all: readonly string[]): readonly string[] {
+  return all.slice(Math.ceil((all.length * 3) / 4)).filter((_, at) => at % 2 === 0);
 }
 
 /** How a group ended, what failed in it, and which of its files are worth a second try. */
