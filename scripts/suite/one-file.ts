@@ -28,6 +28,7 @@ export async function makeOneFile(root: string, tests: readonly string[], folder
   const sources = findSources(root, tests);
   const names = Object.fromEntries([...sources.keys()].map((file) => [file, [...namesOf(file, sources)]]));
   const modules = [...sources.keys()].map((file) => `${JSON.stringify(file)}: () => import("./${file}")`);
+  const outfile = join(folder, "all.mjs");
   const contents = `export const modules = {\n${modules.join(",\n")}\n};`;
   await build({
     stdin: { contents, resolveDir: root, loader: "js" },
@@ -36,12 +37,11 @@ export async function makeOneFile(root: string, tests: readonly string[], folder
     platform: "node",
     target: "node24",
     absWorkingDir: root,
-    // What is no ASCII would double the file in memory.
     charset: "ascii",
     legalComments: "none",
     sourcemap: "external",
     sourcesContent: false,
-    outfile: join(folder, "all.mjs"),
+    outfile,
     banner: {
       // Names that no source and no package has at its top: esbuild does not know of them.
       js: `import { createRequire as gw$findPackages } from "node:module";
@@ -51,6 +51,12 @@ const gw$loadPackage = gw$findPackages(gw$clone + "/package.json");`,
     plugins: [loadLazily, loadPackagesLazily, keepPlaces(root)],
     logLevel: "error",
   });
+  // What is no ASCII would double the file in memory; the bundler leaves some of it, in comments.
+  const text = readFileSync(outfile, "utf8");
+  writeFileSync(
+    outfile,
+    text.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`),
+  );
   writeFileSync(join(folder, "names.json"), JSON.stringify(names));
   for (const test of tests) stripTest(root, test, folder);
 }
