@@ -149,7 +149,7 @@ describe("machines are told how the gateway fares, and nothing of what was calle
     spawnSync("prlimit", [`--pid=${gateway.pid}`, "--fsize=unlimited:unlimited"]);
     await home.must(["resume"]);
     assert.equal((await home.run(["status", "--json"])).code, 4);
-    assert.equal(standings().at(-1), "locked: waits for gw unlock");
+    await until("the manager knows", () => standings().at(-1) === "locked: waits for gw unlock");
     await home.must(["unlock"]);
     await until("it knows that too", () => standings().at(-1) === "unlocked");
   });
