@@ -105,6 +105,7 @@ const costs = process.argv.includes(COST) ? watchCost() : () => "";
 const later = {
   check: tellLater("check"),
   together: tellLater("together"),
+  beside: tellLater("beside"),
   host: tellLater("host"),
   left: tellLater("left"),
 };
@@ -127,11 +128,12 @@ const rounds = [
   first,
   // Where the machines were until now is room for a part of what would be left for the end.
   Promise.race([machines, first]).then(() => runTogether(left, stand, String(LEFT_CONCURRENCY), later.left.place)),
-  runTogether(plain.filter(together), stand, "together", later.together.place),
+  runTogether(inTurns(0), stand, "together", later.together.place),
+  runTogether(inTurns(1), stand, "together", later.beside.place),
   machines,
 ] as const;
 // All groups have ended before a file of one runs again.
-const [apart, behind, joint, hosts] = await Promise.all(rounds);
+const [apart, behind, joint, beside, hosts] = await Promise.all(rounds);
 const check = await checked;
 const share = shareOfOthers();
 const cost = costs();
@@ -140,6 +142,7 @@ const ended = [
   await runAgain(apart, stand),
   await runAgain(behind, stand),
   await runAgain(joint, stand),
+  await runAgain(beside, stand),
   await runAgain(hosts, own),
 ];
 for (const line of ended.flatMap(({ says }) => says)) console.error(line);
@@ -156,6 +159,11 @@ function tellLater(name: string): { readonly place: number; tell(): void } {
     process.stdout.write(readFileSync(file));
   };
   return { place, tell };
+}
+
+/** One process for all that run together would be at it when all others are through: it has one of the processors at most. */
+function inTurns(which: 0 | 1): readonly string[] {
+  return plain.filter(together).filter((_, at) => at % 2 === which);
 }
 
 /** Every other file of the last quarter: as much as two can do while three do what is between. */
