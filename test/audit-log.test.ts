@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createCipheriv, createHash, type createPublicKey, generateKeyPairSync, hash } from "node:crypto";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import fs, { readFileSync, statSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import fc from "fast-check";
@@ -11,7 +12,8 @@ import { type LogItem, openReader } from "../src/audit/read/reader.ts";
 import { rewrapSeeds } from "../src/audit/read/rewrap.ts";
 import { findSeed } from "../src/audit/read/seeds.ts";
 import { leadsTo } from "../src/audit/verify/leads-to.ts";
-import { verifyLog } from "../src/audit/verify/verify.ts";
+import { scanSegment } from "../src/audit/verify/scan.ts";
+import { type ToScan, verifyLog } from "../src/audit/verify/verify.ts";
 import {
   assemble,
   attest,
@@ -536,4 +538,54 @@ test("the kit's seeded bytes are not repeated", () => {
   const random = seededRandom("x");
   assert.notDeepEqual(random.bytes(32), random.bytes(32));
   assert.equal(createHash("sha256").digest("hex").length, 64);
+});
+
+test("a copy that another command brings up to date is intact, wherever in it the check stands at that moment", async (t) => {
+  const [source, folder] = [freshFolder(), freshFolder()];
+  const log = await openTestLog(source, { keys });
+  const name = "0000000001.gwlog";
+  const bytesNow = (): Buffer => readFileSync(join(source, name));
+  for (let id = 0; id < 4; id++) await log.append([intentEvent(id)]);
+  await log.seal();
+  const before = bytesNow();
+  for (let id = 4; id < 8; id++) await log.append([intentEvent(id)]);
+  await log.seal();
+  const after = bytesNow();
+  await log.close();
+  const written = before.findLastIndex((byte) => byte !== 0) + 1;
+  const inFlight = Buffer.concat([after.subarray(0, written + 100), Buffer.alloc(after.length - written - 100)]);
+
+  const path = join(folder, name);
+  const really = fs.readSync;
+  let left = 0;
+  const grow = (...given: Parameters<typeof fs.readSync>): number => {
+    if (left-- === 0) writeFileSync(path, after);
+    return really(...given);
+  };
+  t.mock.method(fs, "readSync", grow as typeof fs.readSync);
+  syncBuiltinESMExports();
+  t.after(() => {
+    t.mock.restoreAll();
+    syncBuiltinESMExports();
+  });
+  const scanAhead = ([segment]: readonly ToScan[]) => ({
+    take: async () => (segment === undefined ? null : scanSegment(segment.path)),
+    close: () => undefined,
+  });
+  for (const [bytes, ahead] of [before, inFlight].flatMap((one) => [
+    [one, {}] as const,
+    [one, { scanAhead }] as const,
+  ])) {
+    let reads = 0;
+    do {
+      writeFileSync(path, bytes);
+      left = reads;
+      const report = await verifyLog({ folder, allowUnattested: true, ...ahead });
+      // What is on its way for good was cut off.
+      const expected = bytes === inFlight && left >= 0 ? "tail_undeclared" : undefined;
+      assert.equal(report.firstBreach?.code, expected, `grown at read ${reads}`);
+      reads++;
+    } while (left < 0);
+    assert.ok(reads > 2, `${reads} reads`);
+  }
 });

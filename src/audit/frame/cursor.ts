@@ -35,6 +35,8 @@ export interface Cursor {
   next(): Step;
   /** Makes the next step look at the same place once more, with fresh bytes. */
   again(): void;
+  /** Whether the file holds other bytes by now than those that it stands on: somebody writes there. */
+  changed(): boolean;
   /** Bytes the file had when the walk began. A live writer may add more. */
   readonly size: number;
 }
@@ -92,6 +94,12 @@ export function openCursor(file: ReadFile): Cursor | undefined {
       nextAt = at;
       filled = Math.min(filled, at);
       stale = true;
+    },
+    changed() {
+      const now = Buffer.allocUnsafe(Math.max(0, filled - at));
+      return (
+        file.size() !== size || file.read(now, bufferOffset + at) < now.length || now.compare(buffer, at, filled) !== 0
+      );
     },
     next() {
       at = nextAt;

@@ -19,6 +19,8 @@ export interface Tail {
   readonly damage: "tail_too_long" | "tail_past_frame" | "tail_holds_frames" | null;
 }
 
+/** Nothing but zeros. */
+export const NO_TAIL: Tail = { length: 0, hash: createHash("sha256").digest(), damage: null };
 const MAX_TAIL_BYTES = SEGMENT_HEADER_BYTES + FRAME_OVERHEAD_BYTES + MAX_BODY_BYTES;
 const CHUNK_BYTES = 1_048_576;
 /** Bytes hashed in search of whole frames before a tail counts as made up to keep us busy. */
@@ -26,11 +28,8 @@ const MAX_SEARCH_BYTES = 67_108_864;
 
 export function examineTail(file: ReadFile, from: number, nextFrame: number): Tail {
   const length = Math.max(0, lastNonZero(file, from, file.size()) + 1 - from);
-  return {
-    length,
-    hash: hashRange(file, from, length),
-    damage: length === 0 ? null : damageOf(file, from, length, nextFrame),
-  };
+  if (length === 0) return NO_TAIL;
+  return { length, hash: hashRange(file, from, length), damage: damageOf(file, from, length, nextFrame) };
 }
 
 export function hashRange(file: ReadFile, from: number, length: number): Buffer {

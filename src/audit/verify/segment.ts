@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { openCursor } from "../frame/cursor.ts";
+import { lastNonZero, openCursor } from "../frame/cursor.ts";
 import { FRAME_TYPES, HEADER_BYTES, LINK_BYTES, MAGIC, segmentName } from "../frame/layout.ts";
-import { examineTail } from "../frame/tail.ts";
+import { examineTail, NO_TAIL, type Tail } from "../frame/tail.ts";
 import { openReadFile } from "../node-files.ts";
 import { breachAt, type Check } from "./check.ts";
 import type { Breach } from "./findings.ts";
@@ -29,9 +29,16 @@ export async function checkSegment(
   check.segments++;
   const file = openReadFile(join(folder, walk.file));
   try {
-    if (scan === null || file.size() < scan.end || !mayReplay(check, scan)) return await walkFrames(check, file);
+    // Behind what was scanned may stand more by now, where another command brings a copy up to date.
+    if (
+      scan === null ||
+      file.size() < scan.end ||
+      lastNonZero(file, scan.end, file.size()) >= 0 ||
+      !mayReplay(check, scan)
+    )
+      return await walkFrames(check, file);
     const wrong = replay(walk, scan);
-    if (wrong === null) return endSegment(check, file, scan.end, null);
+    if (wrong === null) return endSegment(check, scan.end, NO_TAIL, null);
     const found = breachAt(check, wrong.code, segment, wrong.offset, wrong.frame);
     return wrong.frame === scan.firstFrame ? carriedOr(walk, found) : found;
   } finally {
@@ -55,8 +62,9 @@ async function walkFrames(check: Check, file: OpenFile): Promise<Breach | null> 
     return carriedOr(walk, breachAt(check, "segment_not_continued", segment, MAGIC.length));
   const firstFrame = walk.nextFrame;
   let broke: Breach | null = null;
-  let waits = segment === check.start.last && check.live ? LIVE_WAITS : 0;
-  /** A frame that a live writer has in flight is whole a moment later; a broken one never is. */
+  let waits = segment === check.start.last ? LIVE_WAITS : 0;
+  let tail = NO_TAIL;
+  /** A frame that a writer has in flight is whole a moment later; a broken one never is. */
   const awaitWriter = async (): Promise<boolean> => {
     if (waits === 0) return false;
     waits--;
@@ -71,7 +79,11 @@ async function walkFrames(check: Check, file: OpenFile): Promise<Breach | null> 
     if (step === "end") break;
     const { offset } = cursor;
     if (step === "torn" || !hashesToLink(cursor)) {
-      if (await awaitWriter()) continue;
+      if (check.live && (await awaitWriter())) continue;
+      const behind = examineTail(file, offset, walk.nextFrame);
+      // A copy has no lock that says who writes to it: by now other bytes may stand there than those that were judged.
+      if (!check.live && cursor.changed() && (await awaitWriter())) continue;
+      tail = behind;
       broke = breachAt(check, step === "torn" ? "frame_impossible" : "frame_link", segment, offset);
       break;
     }
@@ -98,21 +110,19 @@ async function walkFrames(check: Check, file: OpenFile): Promise<Breach | null> 
     }
   }
   if (walk.nextFrame === firstFrame) return broke ?? breachAt(check, "segment_empty", segment, cursor.offset);
-  return endSegment(check, file, cursor.offset, broke);
+  return endSegment(check, cursor.offset, tail, broke);
 }
 
 /** What stands behind the whole frames of a segment, for the next one to agree with. */
-function endSegment(check: Check, file: OpenFile, length: number, broke: Breach | null): Breach | null {
-  const { walk, start, live } = check;
+function endSegment(check: Check, length: number, tail: Tail, broke: Breach | null): Breach | null {
+  const { walk } = check;
   const { segment } = walk;
-  const tail = examineTail(file, length, walk.nextFrame);
   check.bytes += length;
   tellProgress(check, check.bytes);
   const era = walk.eras.at(-1);
   if (era !== undefined)
     walk.eras[walk.eras.length - 1] = { ...era, lastSegment: segment, lastFrame: walk.nextFrame - 1 };
-  if (tail.damage !== null && !(segment === start.last && live && broke === null))
-    return broke ?? breachAt(check, tail.damage, segment, length);
+  if (tail.damage !== null) return broke ?? breachAt(check, tail.damage, segment, length);
   if (tail.length > 0 && walk.endedBy === "clean") return breachAt(check, "tail_after_stop", segment, length);
   walk.previous = { segment, length, tail, broke };
   return null;
