@@ -207,6 +207,31 @@ describe("a credential that is exchanged for tokens", asUser, () => {
     assert.equal(asked(), before + 1);
   });
 
+  test("what a provider says of a refresh token that was replaced while it answered suspends nothing", async () => {
+    const scopes = ["openid", "offline_access", "api:read"];
+    const agree = () => server.agree("person-client", scopes.join(" "));
+    const client = ["--grant", "refresh_token", "--client-id", "person-client", "--client-auth", "none"];
+    const first = await agree();
+    const { origin } = await startApi();
+    await add("anew", origin, [...client, ...scopes.flatMap((one) => ["--scope", one])], first.refreshToken);
+    await home.trustPack("anew", pack("anew", origin, "anew"));
+    const read = async (): Promise<Members> => {
+      const run = await openRun(home, agent, ["anew.thing.get"]);
+      return (await call(agent, run, "anew.thing.get", { id: "1" })).body;
+    };
+    await first.withdraw();
+    const held = server.hold();
+    const ended = read();
+    await held.reached;
+    await home.must(["credential", "rotate", "anew"], { input: (await agree()).refreshToken });
+    held.release();
+    assert.equal((await ended)["code"], "token_grant_ended");
+    assert.equal((await listed("anew"))["state"], "enabled");
+    const again = await read();
+    assert.equal(again["outcome"], "success", JSON.stringify(again));
+    assert.doesNotMatch(gateway.err(), /anew is suspended/);
+  });
+
   test("what would not work is refused when it is added", async () => {
     const common = ["--kind", "oauth2", "--origin", "https://api.acme.example", "--client-id", "basic-client"];
     for (const [more, input, words] of [

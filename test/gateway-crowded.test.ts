@@ -212,7 +212,8 @@ test("a credential that is suspended while the log is full is lent no more at on
     const home = openHome(join(folder, "home"), ports.random);
     await home.create(vault, signPolicy(firstPolicy(founder), null, founded.operator, vault, ports.clock));
     const service = openService(vault, founded.operator.serviceKey);
-    const asked = { labels: ["acme", "none"], reason: "seen elsewhere", wallMs: bench.time.clock.wallMs() };
+    const wallMs = bench.time.clock.wallMs();
+    const asked = { labels: ["acme", "none"], reason: "seen elsewhere", wallMs, of: null };
     log.full = true;
     const { suspended } = await suspendCredentials({ ledger, envelope: envelope() }, home, service, asked, null);
     assert.deepEqual([suspended, told("vault_changed")], [["acme"], 0]);

@@ -1,6 +1,7 @@
 import type { Grant } from "../conventions/grant/grant.ts";
 import type { TicketService } from "../conventions/ticket/lookup.ts";
 import type { IssuerKey } from "../conventions/ticket/verify.ts";
+import type { SecretVersion } from "../vault/entry.ts";
 import type { DecidingKeys } from "./approval/needs.ts";
 import type { PackBook } from "./outbound/outbound.ts";
 import type { Credentials, StateStore } from "./ports.ts";
@@ -32,8 +33,8 @@ export interface Surroundings {
    * must be one that a lock keeps to one process, such as the log's.
    */
   readonly worker?: string;
-  /** Stops lending a credential, here and in the vault's file. Nothing where absent. */
-  suspendCredential?(label: string, reason: string): Promise<void>;
+  /** Stops lending this secret of a credential, here and in the vault's file. Nothing where absent. */
+  suspendCredential?(label: string, of: SecretVersion, reason: string): Promise<void>;
   /** The gateway can no longer record and has stopped sending. */
   onStop(cause: unknown): void;
 }

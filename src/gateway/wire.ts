@@ -111,7 +111,7 @@ export function wire(ports: Ports, around: Surroundings): Wired {
     dayCounts: createDayCounts(ledger, ports.clock),
     latestWallMs: createLatestWall(ports.clock),
     posture: around.posture,
-    suspendCredential: async (label, reason) => around.suspendCredential?.(label, reason),
+    suspendCredential: async (label, of, reason) => around.suspendCredential?.(label, of, reason),
     credentials: () => opened.unlocked?.credentials ?? null,
   };
   const observer = createObserver(core);

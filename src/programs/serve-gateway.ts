@@ -177,8 +177,9 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
       ticketIssuers: () => ticketIssuersOf(state.trust),
       ticketServices: () => ticketServicesOf(state.trust),
       worker: `log ${log.logId}`,
-      async suspendCredential(label, reason) {
-        await steward.suspendCredentials([label], reason, null);
+      async suspendCredential(label, of, reason) {
+        const suspended = await steward.suspendCredentials([label], reason, null, of);
+        if (suspended.length === 0) return;
         health.facts.tell("error", "credential_suspended", { message: `${label} is suspended. ${reason}` });
       },
       onStop(cause) {

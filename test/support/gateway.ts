@@ -277,7 +277,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       ticketIssuers: () => bench.issuers,
       ticketServices: () => bench.services,
       worker: options.logFolder ?? "audit",
-      suspendCredential: async (label, reason) => options.suspended?.(label, reason),
+      suspendCredential: async (label, _of, reason) => options.suspended?.(label, reason),
       onStop: () => undefined,
     },
   );

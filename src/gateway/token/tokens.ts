@@ -48,7 +48,7 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
     if (got.kind === "refused") {
       const { why } = got;
       failures.add(got.narrow ? wanted.key : label, version, clock.bootMs() + waitMs, why);
-      if (got.ended) await core.suspendCredential(label, why.message);
+      if (got.ended) await core.suspendCredential(label, version, why.message);
       throw why;
     }
     const { lifeMs, token, scopes, missing } = got;

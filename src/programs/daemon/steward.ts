@@ -226,11 +226,11 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     recordDecisions: (decisions, login) =>
       recordDecisions({ ledger: gateway.ledger, envelope }, operatorKeysOf(state.trust), decisions, login),
 
-    async suspendCredentials(labels, reason, login) {
+    async suspendCredentials(labels, reason, login, of = null) {
       const opened = state.compartment;
       if (opened === null) throw lockedError();
       const log = { ledger: gateway.ledger, envelope };
-      const asked = { labels, reason, wallMs: clock.wallMs() };
+      const asked = { labels, reason, wallMs: clock.wallMs(), of };
       const { suspended, vault } = await suspendCredentials(log, parts.home, opened.service, asked, login);
       state.trust = { ...state.trust, vault };
       // An older copy of the vault, without the suspension, is refused after the next start.

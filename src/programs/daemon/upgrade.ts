@@ -4,6 +4,7 @@ import type { Ledger } from "../../gateway/record/ledger.ts";
 import type { Envelope } from "../../gateway/record/record.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { Login } from "../../surfaces/operator/logins.ts";
+import type { SecretVersion } from "../../vault/entry.ts";
 import type { VaultHome } from "../../vault/files/home.ts";
 import type { ServiceVault } from "../../vault/lend.ts";
 import type { Vault } from "../../vault/vault.ts";
@@ -42,17 +43,29 @@ export async function recordDecisions(
   );
 }
 
-/** Noted in the vault's file under its lock, so that a restart does not lend again what was stopped. */
+/**
+ * Noted in the vault's file under its lock, so that a restart does not lend again what was stopped. With `of`, what an operator put
+ * in its place meanwhile is left alone.
+ */
 export async function suspendCredentials(
   { ledger, envelope }: Log,
   home: VaultHome,
   service: ServiceVault,
-  asked: { readonly labels: readonly string[]; readonly reason: string; readonly wallMs: number },
+  asked: {
+    readonly labels: readonly string[];
+    readonly reason: string;
+    readonly wallMs: number;
+    readonly of: SecretVersion | null;
+  },
   login: Login | null,
 ): Promise<{ readonly suspended: readonly string[]; readonly vault: Vault }> {
-  const suspended = asked.labels.filter((label) => service.find(label) !== null);
+  const { of } = asked;
+  let suspended: readonly string[] = [];
   const { vault } = await home.change((current) => {
     service.reload(current);
+    suspended = asked.labels.filter(
+      (label) => service.find(label) !== null && (of === null || service.exchangeOf(label)?.version === of),
+    );
     let next = current;
     for (const label of suspended) next = service.suspend(label, asked.reason, asked.wallMs);
     return { vault: next };

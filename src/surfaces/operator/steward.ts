@@ -5,6 +5,7 @@ import type { TakenOver } from "../../gateway/adopt.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Secret } from "../../kernel/secret.ts";
+import type { SecretVersion } from "../../vault/entry.ts";
 import type { Attested, offerAnswer, Status } from "./answers.ts";
 import type { HomeCustody } from "./custody.ts";
 import type { Login } from "./logins.ts";
@@ -34,8 +35,16 @@ export interface Steward {
   checkHost(target: HostToCheck, login: Login): Promise<readonly ProbeResult[]>;
   /** Decisions about an upgrade, each with the signature of whoever is logged in. */
   recordDecisions(decisions: readonly SignedDecision[], login: Login): Promise<void>;
-  /** Stops lending at once; only an operator's signature restores it. Returns the labels that the vault has. Nobody is named where the gateway does it by itself. */
-  suspendCredentials(labels: readonly string[], reason: string, login: Login | null): Promise<readonly string[]>;
+  /**
+   * Stops lending at once; only an operator's signature restores it. Returns the labels that the vault has. Where the gateway does it
+   * by itself nobody is named, and it is `of` this very secret.
+   */
+  suspendCredentials(
+    labels: readonly string[],
+    reason: string,
+    login: Login | null,
+    of?: SecretVersion | null,
+  ): Promise<readonly string[]>;
   /** The public halves of this host's own keys, drawn when they are first asked for. */
   hostKeys(): Promise<{ readonly identity_key: string; readonly lending_key: string }>;
   /** Takes over what a silent gateway of the hub had under way. Says how many operations that are. */
