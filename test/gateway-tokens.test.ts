@@ -21,6 +21,8 @@ let bench: Bench;
 let caller: ReturnType<typeof scriptedCaller>;
 let suspended: [string, string][];
 let options: BenchOptions;
+/** What happens right before a step. */
+const before = new Map<string, () => void>();
 /** For how long a send is waited for, made of what the gateway would wait. */
 let bounds: (timeoutMs: number) => number;
 
@@ -57,6 +59,7 @@ async function begin(change: Partial<TokenExchange> = {}, secret = CLIENT_SECRET
   };
   bench = await startBench(packText(), {
     ...options,
+    steps: { before: (point) => before.get(point)?.(), after: () => undefined },
     wrapHttp: (http) => ({
       send: (receipt, request, lent, limits) =>
         http.send(receipt, request, lent, { ...limits, timeoutMs: bounds(limits.timeoutMs) }),
@@ -124,6 +127,7 @@ beforeEach(async () => {
   [api, endpoint] = await Promise.all([startProvider(), startProvider()]);
   caller = scriptedCaller();
   suspended = [];
+  before.clear();
   bounds = (timeoutMs) => timeoutMs;
   serial = 0;
   grantToken();
@@ -418,6 +422,24 @@ test("a lock that meets an exchange: it holds at once, and the refresh token tha
   assert.equal((await read(await openRun())).outcome, "success");
   assert.equal(formOf(endpoint.received[1])["refresh_token"], "refresh-token-1");
   assert.equal(bearerOf(api.received[0]), "Bearer token-number-2");
+});
+
+test("an exchange that began before its secret was replaced does not leave with the new one", async () => {
+  const run = await begin({ grant: "refresh_token", clientAuth: "none", clientId: "cli" }, REFRESH);
+  const { exchange } = options.exchanged?.["acme-app"] ?? assert.fail();
+  before.set("exchange.sent", () => {
+    Object.assign(options.exchanged ?? {}, { "acme-app": { version: 2, exchange, secret: "refresh-token-new" } });
+  });
+  grantToken({ refresh_token: "refresh-token-newer" });
+  await assert.rejects(read(run), denies("token_unavailable"));
+  assert.deepEqual([endpoint.received.length, api.received.length], [0, 0]);
+  before.clear();
+  assert.equal((await read(run)).outcome, "success");
+  assert.equal(formOf(endpoint.received[0])["refresh_token"], "refresh-token-new");
+  assert.deepEqual(
+    bench.rows("notes", "token").map(({ secret, refresh_token }) => [secret, refresh_token]),
+    [["2 of old", "refresh-token-newer"]],
+  );
 });
 
 test("consent that was withdrawn suspends the credential, once, and nothing asks again", async () => {

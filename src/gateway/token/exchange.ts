@@ -15,7 +15,7 @@ import { links } from "../attempt/events.ts";
 import { readJson } from "../attempt/read-json.ts";
 import type { CustodySending, Sending } from "../attempt/sending.ts";
 import { now, requireUnlocked } from "../core.ts";
-import type { Counted } from "../ports.ts";
+import type { Counted, Credentials } from "../ports.ts";
 import { grantRow, isElsewhere, type KeptGrant, readGrant } from "./grant-row.ts";
 import type { Narrowing } from "./narrow.ts";
 import type { TokenNeeds } from "./needs.ts";
@@ -83,7 +83,7 @@ export async function exchangeToken(
       scopes: narrowing.scopes,
       toSign: { method, url, headers, body: requireHeld(body), atMs },
     } as const;
-    return requireUnlocked(core).lendExchange(label, exchange.tokenEndpoint, ask, sourced());
+    return requireSame(core, label, version).lendExchange(label, exchange.tokenEndpoint, ask, sourced());
   };
   const sending: CustodySending = {
     ...paidAlone(core, need),
@@ -119,7 +119,7 @@ export async function revokeToken(
     const atMs = clock.wallMs() + core.tokens.skewMs(label, endpoint);
     const about = { nonce: null, toSign: null, scopes: [] };
     const ask = { errand: "revoke", refreshToken, atMs, assertionId: ids.next("evt"), ...about } as const;
-    return requireUnlocked(core).lendExchange(label, endpoint, ask, null);
+    return requireSame(core, label, version).lendExchange(label, endpoint, ask, null);
   };
   const row = grantRow(core, { ...holding.kept, pending: null });
   let done = false;
@@ -133,6 +133,16 @@ export async function revokeToken(
     await holding.over(done);
   }
   return done;
+}
+
+/** What an operator put in its place meanwhile is not asked with here: what came of that would be kept for the one before. */
+function requireSame(core: Pick<TokenNeeds, "credentials">, label: string, version: SecretVersion): Credentials {
+  const credentials = requireUnlocked(core);
+  if (credentials.exchangeOf(label)?.version === version) return credentials;
+  throw new Denied(
+    "token_unavailable",
+    `${label} was replaced while a token was asked for. Nothing was sent. Try again.`,
+  );
 }
 
 /** It is no attempt of a run, and one with the credential: limits of the fleet on that count it. */
