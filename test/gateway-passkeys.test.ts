@@ -174,6 +174,31 @@ describe("a yes that policy demands more of", () => {
     assert.equal(new Set(signed.map((event) => ("card_digest" in event ? event.card_digest : ""))).size, 1);
   });
 
+  test("of two people is one of each by what policy demands now, also where the first said yes before", async () => {
+    const twoPeople = ["demo.thing.make"];
+    demand({ twoPeople });
+    const run = await bench.openRun(scriptedCaller(), twoPeople);
+    const asked = await bench.waiting();
+    const { decide } = bench.gateway.desk;
+    await decide(bench.decision(asked));
+    const hand = new TestAuthenticator();
+    const enrolled = hand.enrol({ name: "bob", keyId: "k2", privateKey: secondOperator.privateKey }, VAULT_ID);
+    bench.passkeys.push(enrolled);
+    demand({ twoPeople, passkey: everything });
+    const byBob = bench.decision(asked, bob, secondOperator.privateKey);
+    const first = await decide({ ...byBob, assertion: hand.answer(challengeFor(statementBytes(byBob.statement))) });
+    assert.deepEqual([first.state, first.given.map(({ operator }) => operator)], ["pending", ["bob"]]);
+    // Nor does one count whose passkey was removed since.
+    bench.passkeys.splice(bench.passkeys.indexOf(enrolled), 1);
+    const next = await decide(withHand(asked));
+    assert.deepEqual([next.state, next.given.map(({ operator }) => operator)], ["pending", ["ada"]]);
+    bench.passkeys.push(enrolled);
+    const again = bench.decision(asked, { ...bob, reason: "again" }, secondOperator.privateKey);
+    const assertion = hand.answer(challengeFor(statementBytes(again.statement)));
+    assert.equal((await decide({ ...again, assertion })).decidedBy, "ada and bob");
+    await run.admission?.session;
+  });
+
   test("of two people is gone with more time, which makes another card; and one no is enough", async () => {
     demand({ twoPeople: ["demo.thing.make"] });
     await bench.openRun(scriptedCaller(), ["demo.thing.make"]);

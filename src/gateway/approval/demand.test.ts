@@ -47,7 +47,7 @@ test("a yes is held to the stricter of what the card says and what policy says n
 const yes = (operator: string, key: string, narrow: DecisionStatement["narrow"] = null) =>
   ({ statement: { operator, operator_key_id: key, narrow } }) as Verified<DecisionStatement>;
 const given = (operator: string, operatorKeyId: string, narrow: Given["narrow"] = null): Given => ({
-  ...{ operator, operatorKeyId, decidedAt: "2030-01-01T00:00:00.000Z", narrow },
+  ...{ operator, operatorKeyId, decidedAt: "2030-01-01T00:00:00.000Z", narrow, passkey: null },
 });
 const less = { actions: ["acme.a"], request_bytes: null, budget: null };
 

@@ -20,6 +20,7 @@ import { Denied } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
 import type { StateRow } from "../ports.ts";
 import type { Ledger } from "../record/ledger.ts";
+import type { DecidingKeys } from "./needs.ts";
 import type { Approval, Given, Question } from "./question.ts";
 
 /** What of signed policy counts here. */
@@ -103,6 +104,19 @@ export function createHands(find: Ledger["find"]) {
 /** An authenticator names a credential as it likes, and at length. */
 function rowId(credentialId: string): string {
   return `hand ${digestText(credentialId)}`;
+}
+
+/** Who said yes already and could say it now: still an operator, and with a passkey where one is demanded by now. */
+export function stillGiven(
+  given: readonly Given[],
+  { passkey }: Demand,
+  { keys, passkeys = [] }: DecidingKeys,
+): readonly Given[] {
+  return given.filter(
+    (one) =>
+      keys.some(({ keyId }) => keyId === one.operatorKeyId) &&
+      (!passkey || passkeys.some(({ credentialId }) => credentialId === one.passkey)),
+  );
 }
 
 /** Two people, and the same thing. */

@@ -35,7 +35,7 @@ interface Recorded {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** A desk with a clock that is moved by hand, and a log that can be read. */
-function stand(passkeys: readonly EnrolledPasskey[] = []) {
+function stand(passkeys: readonly EnrolledPasskey[] = [], keys = people) {
   let [bootMs, serial] = [1_000, 0];
   let sleepers: (() => void)[] = [];
   const recorded: Recorded[] = [];
@@ -67,7 +67,7 @@ function stand(passkeys: readonly EnrolledPasskey[] = []) {
     hasRoom: ledger.hasRoom,
     showHand: (text) => void shownHands.push(text),
     volume: { charge: (who: string) => void charged.push(who) } as never,
-    operators: () => ({ vaultId: VAULT, keys: people, passkeys }),
+    operators: () => ({ vaultId: VAULT, keys, passkeys }),
   });
   const stop = desk.watch((approval) => void told.push(approval));
   const setTimeOnly = (ms: number): void => {
@@ -236,6 +236,16 @@ test("where two people have to, the first yes is on record and the card waits fo
   const second = await desk.decide(say(open, { by: 1 }));
   assert.deepEqual([second.state, second.decidedBy], ["approved", "ada and bob"]);
   assert.equal((await answer).statement.operator, "bob");
+});
+
+test("the first yes of somebody who is no operator any more is none", async () => {
+  const stay = [...people];
+  const { desk } = stand([], stay);
+  const { approvalId } = desk.ask(question({ demand: () => ({ passkey: false, approvers: 2 }) }));
+  await desk.decide(say(desk.find(approvalId)));
+  stay.splice(0, 1);
+  const left = await desk.decide(say(desk.find(approvalId), { by: 1 }));
+  assert.deepEqual([left.state, left.given.map(({ operator }) => operator)], ["pending", ["bob"]]);
 });
 
 test("one person's no is enough after another's yes, and is theirs alone", async () => {

@@ -21,7 +21,7 @@ import type { StateRow } from "../ports.ts";
 import { createEnvelope } from "../record/record.ts";
 import { bytesOf, payerOf } from "../record/written.ts";
 import { acceptWith, createAnswer, failed, notPending, refusal, undecided } from "./answer.ts";
-import { createHands, demandOf, passkeyNeeded, requireOther } from "./demand.ts";
+import { createHands, demandOf, passkeyNeeded, requireOther, stillGiven } from "./demand.ts";
 import { clearHand, decisionEvent, extendedEvent, links, requestedEvents, statementEvents } from "./events.ts";
 import { extendedUntil } from "./extend.ts";
 import { createLine, type Entry } from "./line.ts";
@@ -148,7 +148,8 @@ export function createDesk(ports: DeskPorts): Desk {
       );
     }
     const { operator, operator_key_id: operatorKeyId, decided_at: decidedAt, narrow } = statement;
-    const given = [...entry.approval.given, { operator, operatorKeyId, decidedAt, narrow }];
+    const passkey = hand?.credentialId ?? null;
+    const given = [...entry.approval.given, { operator, operatorKeyId, decidedAt, narrow, passkey }];
     const standing = { ...entry.approval, given };
     entry.approval = standing;
     const event = decisionEvent(envelope, "approval_given", entry.approval, signed, hand);
@@ -219,7 +220,8 @@ export function createDesk(ports: DeskPorts): Desk {
     },
 
     async decide(signed) {
-      const { vaultId, keys, passkeys = [] } = ports.operators();
+      const operators = ports.operators();
+      const { vaultId, keys, passkeys = [] } = operators;
       const { statement } = signed;
       const entry = line.of(statement.approval_id);
       try {
@@ -227,19 +229,16 @@ export function createDesk(ports: DeskPorts): Desk {
         const asked = requireOpen(entry, verified);
         const answered = [signed, verified, passkeys] as const;
         hands.look(...answered);
-        const decidedBy = [...asked.approval.given.map(({ operator }) => operator), statement.operator].join(" and ");
-        const change = {
-          decidedBy: statement.decision === "approve" ? decidedBy : statement.operator,
-          reason: statement.reason,
-        };
+        const { reason } = statement;
         const { resolvers } = asked;
         if (statement.decision === "approve") {
           requireNarrowable(asked.question.mode, statement.narrow);
           const demand = demandOf(asked.approval, asked.question);
           if (demand.passkey && signed.assertion === undefined) throw passkeyNeeded(passkeys);
-          requireOther(asked.approval.given, verified);
-          if (asked.approval.given.length + 1 < demand.approvers)
-            return await give(asked, verified, signed, hands.take(...answered));
+          const given = stillGiven(asked.approval.given, demand, operators);
+          requireOther(given, verified);
+          if (given.length < asked.approval.given.length) asked.approval = { ...asked.approval, given };
+          if (given.length + 1 < demand.approvers) return await give(asked, verified, signed, hands.take(...answered));
           const accepted = await acceptWith(asked.question, verified);
           // Checking what came along took time, and somebody else may have decided meanwhile.
           if (line.of(asked.approval.approvalId) !== asked) throw notPending();
@@ -248,19 +247,22 @@ export function createDesk(ports: DeskPorts): Desk {
           const approved = decisionEvent(envelope, "approval_approved", asked.approval, signed, hand);
           const events = [...statementEvents(envelope, signed, hand), approved, ...accepted.events];
           showHand(signed, hand);
+          const decidedBy = [...given.map(({ operator }) => operator), statement.operator].join(" and ");
+          const change = { decidedBy, reason };
           await finish(asked, "operator_approved", "signature", change, events, () => hands.rows(hand));
           accepted.take();
           for (const resolve of resolvers) resolve(Promise.resolve(verified));
         } else {
           const hand = hands.take(...answered);
           line.coolDown(asked.question);
-          const reason = statement.reason ?? "no reason given";
-          const refused = { ...decisionEvent(envelope, "approval_denied", asked.approval, signed, hand), reason };
+          const why = reason ?? "no reason given";
+          const refused = { ...decisionEvent(envelope, "approval_denied", asked.approval, signed, hand), reason: why };
           const events = [...statementEvents(envelope, signed, hand), refused];
           showHand(signed, hand);
+          const change = { decidedBy: statement.operator, reason };
           await finish(asked, "operator_denied", "signature", change, events, () => hands.rows(hand));
           for (const resolve of resolvers) {
-            resolve(refusal("approval_denied", `${statement.operator} denied this: ${reason}`));
+            resolve(refusal("approval_denied", `${statement.operator} denied this: ${why}`));
           }
         }
         return asked.approval;

@@ -66,6 +66,8 @@ export interface Given {
   readonly operatorKeyId: string;
   readonly decidedAt: string;
   readonly narrow: Narrowing | null;
+  /** The credential id of the passkey that answered; null where none did. */
+  readonly passkey: string | null;
 }
 
 /** What whoever asked holds while a person thinks. */
