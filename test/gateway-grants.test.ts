@@ -5,6 +5,7 @@ import type { CallResult } from "../src/conventions/outcome/result.ts";
 import { isoTime } from "../src/kernel/clock.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
+import { untilDone } from "./support/clock.ts";
 import { type Bench, denies, startBench } from "./support/gateway.ts";
 import { grantFor } from "./support/grant.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
@@ -238,6 +239,46 @@ test("a call that another grant covers passes by that one, and asks again once t
   await bench.waiting();
   await bench.deny("no");
   await assert.rejects(call.done, denies("approval_denied"));
+  assert.equal(provider.received.length, 1);
+});
+
+test("what another grant covers is held to that one's ceilings of a run too, also where two calls come at once", async () => {
+  const limits = { attempts: 9, sideEffects: 9, durationMs: 600_000, spendCents: 0 };
+  const effects = ["read", "write"] as const;
+  const values = ["one", "two", "three"];
+  const conditions = [{ kind: "one_of", input: "owner", values }] as const;
+  const other = grantOf({ name: "other", effects, conditions, limits: { ...limits, sideEffects: 1 } });
+  bench.grants.push(grantOf({ effects, limits }), other);
+  const run = await bench.openRun(caller, ["acme.thing.drop"]);
+  const drop = (owner: string) => start(run.id, { owner }, "acme.thing.drop");
+  const [one, two] = await Promise.allSettled(["one", "two"].map((owner) => drop(owner).done));
+  assert.equal(one?.status, "fulfilled");
+  assert.ok(two?.status === "rejected");
+  denies("side_effects_exhausted")(two.reason);
+  const third = drop("three");
+  assert.match((await bench.waiting()).card?.call?.because.join() ?? "", /nightly does not cover it/);
+  await bench.deny("no");
+  await assert.rejects(third.done, denies("approval_denied"));
+  assert.equal(provider.received.length, 1);
+  // The run's own ceilings stay.
+  assert.equal((await drop("acme").done).outcome, "success");
+});
+
+test("a call that another grant covers is not sent again once that one is removed", async () => {
+  const other = grantOf({ name: "other", conditions: [{ kind: "one_of", input: "owner", values: ["other"] }] });
+  bench.grants.push(grantOf({ limits: LIMITS }), { ...other, limits: LIMITS });
+  const run = await bench.openRun(caller, ["acme.thing.get"]);
+  provider.answer((_request, response) => {
+    bench.grants.splice(1, 1);
+    response.writeHead(429, { "retry-after": "5" }).end();
+  });
+  let over = false;
+  const called = get(run.id, "other").finally(() => {
+    over = true;
+  });
+  const refused = assert.rejects(called, denies("grant_ended"));
+  await untilDone(bench.time, 1_000, () => over);
+  await refused;
   assert.equal(provider.received.length, 1);
 });
 

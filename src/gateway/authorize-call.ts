@@ -1,5 +1,6 @@
 import type { DecisionStatement, Verified } from "../conventions/approval/decision.ts";
 import { type ReasonToAsk, reasonOf } from "../conventions/approval/reason.ts";
+import { decideWithin } from "../conventions/budget/decide.ts";
 import type { CallFacts } from "../conventions/grant/cover.ts";
 import type { Grant } from "../conventions/grant/grant.ts";
 import { narrowScope, type Scope } from "../conventions/scope/scope.ts";
@@ -10,8 +11,8 @@ import { type Authorization, authorizedByCard, authorizedByGrant, authorizedBySe
 import { allowedBy, type CallAsked, writeQuestion } from "./approval/cards.ts";
 import { needsPerson } from "./approval/demand.ts";
 import type { RepeatAsked } from "./attempt/repeat-of.ts";
-import type { Core } from "./core.ts";
-import { requireScope, requireStanding } from "./outbound/admit.ts";
+import { type Core, now } from "./core.ts";
+import { askToday, requireScope, requireStanding } from "./outbound/admit.ts";
 import { coveringGrant, requireGrant } from "./outbound/grants.ts";
 import { reasonsToAsk, targetOf } from "./outbound/outbound.ts";
 import type { LiveCaller } from "./ports.ts";
@@ -80,7 +81,7 @@ export async function authorizeCall(
   const grant = again === null ? requireGrant(core, session) : null;
   if (grant === null && reasons.length === 0 && lacked.length === 0)
     return { session, authorization: authorizedBySession(session), ticket };
-  const covered = grant === null ? null : await coverByGrant(core, grant, session, prepared, reasons);
+  const covered = grant === null ? null : await coverByGrant(core, grant, run, session, prepared, reasons);
   if (covered !== null && "grant" in covered) {
     if (lacked.length > 0)
       await widen(core, run, session, lacked, { approvalId: null, by: `grant ${covered.grant.name}` });
@@ -147,6 +148,7 @@ function widenedBy(
 function coverByGrant(
   core: AuthorizeNeeds,
   grant: Grant,
+  run: Run,
   session: Session,
   prepared: Prepared,
   reasons: readonly ReasonToAsk[],
@@ -155,7 +157,9 @@ function coverByGrant(
     const words = "policy demands a person's own yes to it, which no grant can give";
     return Promise.resolve({ beyond: { kind: "other", words } });
   }
-  return coveringGrant(core, grant, session, coveredFacts(prepared, reasons));
+  const ask = askToday(core, prepared.outbound, 0);
+  const hasRoom = ({ limits }: Grant) => decideWithin(run.budget, limits, ask, now(core)).decision === "allow";
+  return coveringGrant(core, grant, session, coveredFacts(prepared, reasons), hasRoom);
 }
 
 /** Whether this call is the one that its run waits for before anybody is asked. */

@@ -2,7 +2,9 @@ import {
   attemptsRemaining,
   type BudgetStop,
   type Now,
+  narrowBudget,
   type RunBudget,
+  type RunLimits,
   spendRemainingCents,
   timeLeftMs,
 } from "./budget.ts";
@@ -57,6 +59,19 @@ export function decideReservation(budget: RunBudget, ask: ReservationAsk, now: N
     reservation: { maximumCents: ask.maximumCents, sideEffect: ask.sideEffect, attempt, day: ask.day },
     timeoutMs: Math.min(ask.capMs, timeLeftMs(budget, now)),
   };
+}
+
+/** Held to the ceilings of what lets this very ask pass, too. The run's own stay as they are. */
+export function decideWithin(
+  budget: RunBudget,
+  limits: RunLimits | null,
+  ask: ReservationAsk,
+  now: Now,
+): ReservationDecision {
+  if (limits === null) return decideReservation(budget, ask, now);
+  const decided = decideReservation(narrowBudget(budget, limits), ask, now);
+  const { limits: own, deadlineBootMs, deadlineAt } = budget;
+  return { ...decided, budget: { ...decided.budget, limits: own, deadlineBootMs, deadlineAt } };
 }
 
 function findStop(budget: RunBudget, ask: ReservationAsk, now: Now): BudgetStop | null {

@@ -2,7 +2,8 @@ import type { DecisionStatement, Verified } from "../../conventions/approval/dec
 import type { Grant } from "../../conventions/grant/grant.ts";
 import type { Brand } from "../../kernel/brand.ts";
 import type { ApprovalId } from "../../kernel/ids.ts";
-import type { Session } from "../run/run.ts";
+import { standOn } from "../outbound/grants.ts";
+import type { Session, StandingOn } from "../run/run.ts";
 
 /**
  * Proof that a person allowed this call: a verified signature over a card or a grant, or a session that one stands behind. Only this
@@ -16,6 +17,8 @@ export type Authorization = Brand<
     readonly decidedAt: string;
     /** The inputs that the person put bounds on in saying yes to the card. */
     readonly bounded?: readonly string[];
+    /** The very grant that covers this call, whatever its session stands on. */
+    readonly grant?: StandingOn;
   },
   "Authorization"
 >;
@@ -42,8 +45,10 @@ export function authorizedBySession(session: Session): Authorization {
 }
 
 /** A decision made ahead covers this very call. */
-export function authorizedByGrant({ name, createdAt }: Grant): Authorization {
-  return { kind: "grant", approvalId: null, authorizedBy: `grant ${name}`, decidedAt: createdAt } as Authorization;
+export function authorizedByGrant(grant: Grant): Authorization {
+  const { name, createdAt: decidedAt } = grant;
+  const authorizedBy = `grant ${name}`;
+  return { kind: "grant", approvalId: null, authorizedBy, decidedAt, grant: standOn(grant) } as Authorization;
 }
 
 /** An operator who is logged in asks for it themselves. The plane has verified who that is. */

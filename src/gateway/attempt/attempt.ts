@@ -12,6 +12,7 @@ import { isoTime } from "../../kernel/clock.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import { requireUnlocked } from "../core.ts";
 import { requireStanding } from "../outbound/admit.ts";
+import { requireOtherGrant } from "../outbound/grants.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { IntentReceipt, StateRow } from "../ports.ts";
 import { runRow } from "../record/rows.ts";
@@ -103,8 +104,10 @@ function requireTicket(core: AttemptNeeds, sending: Sending | CustodySending): T
 }
 
 function requireStill(core: AttemptNeeds, sending: Sending | CustodySending): void {
-  if (sending.custody === undefined) requireStanding(core, sending.run, sending.session);
-  else if (sending.behindLock !== true) requireUnlocked(core);
+  if (sending.custody === undefined) {
+    requireStanding(core, sending.run, sending.session);
+    requireOtherGrant(core, sending.session, sending.authorization);
+  } else if (sending.behindLock !== true) requireUnlocked(core);
 }
 
 /** What whoever asked makes of the answer. That they fail at it takes nothing away from what the answer proves. */

@@ -1,11 +1,12 @@
 import { type RunBudget, timeLeftMs } from "../../conventions/budget/budget.ts";
 import { spentCents } from "../../conventions/budget/ceilings.ts";
-import { decideReservation, type Reservation } from "../../conventions/budget/decide.ts";
+import { decideWithin, type Reservation } from "../../conventions/budget/decide.ts";
 import { reservationRecord } from "../../conventions/budget/record.ts";
 import { handBack, settleReservation, takeOver } from "../../conventions/budget/settle.ts";
 import { grantOf } from "../approval/authorize.ts";
 import { now } from "../core.ts";
 import { askToday, budgetDenied, holdToCeilings, reservedFor } from "../outbound/admit.ts";
+import { requireOtherGrant } from "../outbound/grants.ts";
 import type { Counted, StateRow } from "../ports.ts";
 import { budgetFields } from "../record/record.ts";
 import type { AttemptNeeds } from "./needs.ts";
@@ -23,7 +24,8 @@ export async function reserve(
   const free = carries === undefined ? run.budget : takeOver(run.budget, carries);
   // What it takes over was counted on the day of the send before it, and is given back to no other.
   const ask = askToday(core, outbound, spentCents(run.budget) - spentCents(free), carries?.day);
-  const decided = decideReservation(free, ask, now(core));
+  const other = sending.custody === undefined ? requireOtherGrant(core, sending.session, sending.authorization) : null;
+  const decided = decideWithin(free, other?.limits ?? null, ask, now(core));
   // What was refused leaves the reserve of the attempt it would have repeated as it was.
   const cents = spend(
     core,

@@ -30,8 +30,8 @@ export function standOn(grant: Grant): StandingOn {
 }
 
 /** The grant that a session stands on, as signed policy holds it now. It must be the very one, and let this caller act still. */
-export function requireGrant(core: OutboundNeeds, session: Session): Grant | null {
-  const { grant: on, caller } = session;
+export function requireGrant(core: OutboundNeeds, session: Session, on = session.grant): Grant | null {
+  const { caller } = session;
   if (on === null) return null;
   const grant = core.grants().find((one) => one.name === on.name && digestGrant(one) === on.digest);
   if (grant === undefined) {
@@ -42,20 +42,31 @@ export function requireGrant(core: OutboundNeeds, session: Session): Grant | nul
   throw new Denied("grant_ended", `The grant ${on.name} no longer covers this caller: ${cover.why}.`);
 }
 
+/** The other grant that a call rests on, as signed policy holds it now; null where it is the one of its session, or none. */
+export function requireOtherGrant(
+  core: OutboundNeeds,
+  session: Session,
+  { grant }: { readonly grant?: StandingOn },
+): Grant | null {
+  return grant === undefined || grant.name === session.grant?.name ? null : requireGrant(core, session, grant);
+}
+
 /**
- * The grant that lets this very call pass: the one that its session stands on, or else another that covers caller and call now.
- * Otherwise why a person is asked after all.
+ * The grant that lets this very call pass: the one that its session stands on, or else another that covers caller and call now
+ * and has room for it in the run. Otherwise why a person is asked after all.
  */
 export async function coveringGrant(
   core: OutboundNeeds,
   own: Grant,
   { caller, runId }: Session,
   call: CallFacts,
+  hasRoom: (grant: Grant) => boolean,
 ): Promise<{ readonly grant: Grant } | { readonly beyond: ReasonToAsk }> {
   const beyond = await reasonBeyondGrant(core, own, call);
   if (beyond === null) return { grant: own };
   for (const grant of core.grants()) {
     if (grant.name === own.name) continue;
+    if (!hasRoom(grant)) continue;
     if (coverNow(core, grant, caller, wrappingOf(core, runId, caller)).kind !== "covered") continue;
     if ((await reasonBeyondGrant(core, grant, call)) === null) return { grant };
   }
