@@ -216,6 +216,7 @@ for (const [words, more, lifeS] of [
 
 const UNUSABLE: readonly (readonly [string, () => void, Denied["code"]])[] = [
   ["a life of 0", () => grantToken({ expires_in: 0 }), "token_unavailable"],
+  ["a life of less than a second", () => grantToken({ expires_in: 0.0005 }), "token_unavailable"],
   ["a negative life", () => grantToken({ expires_in: -5 }), "token_unavailable"],
   ["a token with a line break", () => grantToken({ access_token: "token\r\nX-Evil: 1" }), "token_unavailable"],
   ["another type of token", () => grantToken({ token_type: "mac" }), "token_unavailable"],

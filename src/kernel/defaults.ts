@@ -370,6 +370,8 @@ export const defaults = {
   /** Of a token that does not say how long it lives; and of one that says it lives for longer than this. */
   tokenLifeMs: 300_000,
   tokenLifeMaxMs: 86_400_000,
+  /** One that lives for less has ended before it could be sent. */
+  tokenLifeMinMs: 1_000,
   /** A token this close to its end is no longer lent; a fifth of its life where that is shorter. */
   tokenMarginMs: 60_000,
   /** Between failed exchanges of one credential: doubled each time, up to the second. */

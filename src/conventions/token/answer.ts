@@ -83,7 +83,7 @@ const SECONDS = /^[0-9]{1,15}$/;
 function lifeOf(expiresIn: JsonValue | undefined): number | null {
   if (expiresIn === undefined || expiresIn === null) return defaults.tokenLifeMs;
   const seconds = typeof expiresIn === "string" && SECONDS.test(expiresIn) ? Number(expiresIn) : expiresIn;
-  if (typeof seconds !== "number" || !(seconds > 0)) return null;
+  if (typeof seconds !== "number" || !(seconds * 1_000 >= defaults.tokenLifeMinMs)) return null;
   return Math.min(Math.floor(seconds * 1_000), defaults.tokenLifeMaxMs);
 }
 
@@ -106,7 +106,7 @@ function readInstallation({ headers }: Answered, body: JsonObject, { scopes, rep
   const { token, expires_at: end, permissions } = body;
   if (!isToken(token)) return failed("its answer has no token that could be sent");
   const lifeMs = Date.parse(typeof end === "string" ? end : "") - Date.parse(headers["date"] ?? "");
-  if (!(lifeMs > 0)) return failed("its token has ended already, or nothing says when it does");
+  if (!(lifeMs >= defaults.tokenLifeMinMs)) return failed("its token has ended already, or nothing says when it does");
   if (!isJsonObject(permissions)) return failed("its answer does not say what the token may do");
   const granted = Object.entries(permissions).map(([name, level]) => `${name}:${String(level)}`);
   // Every token has this one, whoever asks for it.

@@ -14,7 +14,8 @@ export function readAssumedRole(answer: Answered, asked: Asked, roleArn: string)
     return { kind: "failed", why: "its answer has no key of a session that could be used" };
   if (!isOf(roleArn, memberOf(text, "Arn") ?? "")) return { kind: "failed", why: "its key is one of another role" };
   const lifeMs = Date.parse(memberOf(text, "Expiration") ?? "") - Date.parse(headers["date"] ?? "");
-  if (!(lifeMs > 0)) return { kind: "failed", why: "its key has ended already, or nothing says when it does" };
+  if (!(lifeMs >= defaults.tokenLifeMinMs))
+    return { kind: "failed", why: "its key has ended already, or nothing says when it does" };
   return {
     kind: "token",
     token: `${id}:${secret}:${token}`,
