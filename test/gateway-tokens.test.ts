@@ -516,6 +516,26 @@ test("a 401 for an older token gets a new one, once; for a new one it is the ans
   assert.equal(endpoint.received.length, 3);
 });
 
+test("a 401 for an older token gets a new one for every call that was sent with it", async () => {
+  const run = await begin();
+  await read(run);
+  const both = Promise.withResolvers<void>();
+  let refusals = 0;
+  api.answer(async (request, response) => {
+    if (bearerOf(request) !== "Bearer token-number-1") return void response.writeHead(200).end("{}");
+    if (++refusals === 3) both.resolve();
+    await both.promise;
+    response.writeHead(401).end("{}");
+  });
+  await bench.time.advance(1_000);
+  const results = await Promise.all([read(run), read(run), write(run)]);
+  assert.deepEqual(
+    results.map(({ outcome }) => outcome),
+    ["success", "success", "success"],
+  );
+  assert.equal(endpoint.received.length, 2, "one new token for all of them");
+});
+
 test("a write that may have happened is not sent again for a new token", async () => {
   const run = await begin();
   await read(run);

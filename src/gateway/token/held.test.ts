@@ -41,7 +41,7 @@ test("a token is lent until its end and for the version that it was got with; ot
     at(ms);
     assert.equal(held.find("a", version), found ? one : null);
     assert.equal(isWiped(one), !found);
-    assert.equal(held.obtained("a") === null, !found);
+    assert.equal(held.isKept("a", one), found);
     assert.equal(held.find("b", version), null);
   }
 });

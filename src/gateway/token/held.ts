@@ -29,8 +29,8 @@ export function createHeld(bootMs: () => number) {
       forget(key);
       return null;
     },
-    /** When it was got, whether or not it may still be lent. */
-    obtained: (key: string): Pick<Held, "obtainedBootMs"> | null => held.get(key) ?? null,
+    /** Whether it is this very one that is kept, whether or not it may still be lent. */
+    isKept: (key: string, one: Held): boolean => held.get(key) === one,
     /** In place of the one before; where there are too many, in place of the oldest. */
     keep(key: string, one: Held): void {
       forget(key);

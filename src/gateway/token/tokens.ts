@@ -9,12 +9,13 @@ import type { TokenExchange } from "../../vault/token/exchange.ts";
 import { authorizedByOperator } from "../approval/authorize.ts";
 import { requireUnlocked } from "../core.ts";
 import { requireHere } from "../outbound/admit.ts";
+import type { Outbound } from "../outbound/outbound.ts";
 import type { HttpSend } from "../ports.ts";
 import { type ExchangeFor, exchangeToken, revokeToken } from "./exchange.ts";
 import { createFailures } from "./failures.ts";
 import { type Got, readGot, readSourced, unheard } from "./got.ts";
 import { asksForNonce, createHeard } from "./heard.ts";
-import { createHeld } from "./held.ts";
+import { createHeld, type Held } from "./held.ts";
 import { keyOf, type Narrowing, narrowFor, sayNarrowed } from "./narrow.ts";
 import type { TokenNeeds } from "./needs.ts";
 import type { TokenDesk, TokenFacts, Tokens } from "./port.ts";
@@ -30,6 +31,8 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
   const parting = new Set<Promise<boolean>>();
   const lives = new Map<string, number>();
   const facts = new Map<string, TokenFacts>();
+  /** What each call went with last. */
+  const sentWith = new WeakMap<Outbound, Held>();
   const lastUses = new Map<string, string>();
   /** Raised with each clearing: what comes later was asked for before the lock, and is kept by nobody. */
   let epoch = 0;
@@ -159,6 +162,7 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
       if (wanted === null) return null;
       const one = held.find(wanted.key, wanted.version);
       if (one === null) throw new Denied("token_unavailable", `The token of ${label} ended before it could be used.`);
+      sentWith.set(outbound, one);
       const { origin } = new URL(request.url);
       const credentials = requireUnlocked(core);
       const bound = credentials.exchangeOf(label)?.exchange.dpop === true;
@@ -174,9 +178,11 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
         renewMs = 0,
         leased = false,
       } = wantedFor(core, label, (exchange) => narrowFor(outbound, label, exchange)) ?? {};
-      const one = held.obtained(key);
+      const one = sentWith.get(outbound);
       // One that was got for this very call is as new as any: another would be refused too.
-      if (one === null || one.obtainedBootMs >= sinceBootMs) return false;
+      if (one === undefined || one.obtainedBootMs >= sinceBootMs) return false;
+      // Another call heard the same before, and what came since is newer.
+      if (!held.isKept(key, one)) return true;
       if (core.ports.clock.bootMs() - one.obtainedBootMs < renewMs) return false;
       held.forget(key);
       if (leased) sources.spend(label);
