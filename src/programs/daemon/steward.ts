@@ -232,9 +232,11 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       const log = { ledger: gateway.ledger, envelope };
       const asked = { labels, reason, wallMs: clock.wallMs(), of };
       const { suspended, vault } = await suspendCredentials(log, parts.home, opened.service, asked, login);
-      state.trust = { ...state.trust, vault };
+      const next = { ...state.trust, vault };
+      // What an operator signed meanwhile is told, and followed, with the next look at the files.
+      if (vault.manifestHash === state.trust.vault.manifestHash) state.trust = next;
       // An older copy of the vault, without the suspension, is refused after the next start.
-      state.high = raisedBy(state.high, state.trust);
+      state.high = raisedBy(state.high, next);
       await opened.remember(state.high);
       return suspended;
     },
