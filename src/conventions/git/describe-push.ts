@@ -1,14 +1,12 @@
 import type { JsonObject } from "../../kernel/json.ts";
-import type { RefUpdate } from "./push.ts";
-
-const ZEROS = /^0+$/;
+import { isNoCommit, type RefUpdate } from "./push.ts";
 
 /** What a push does to each ref, for a card. That a branch loses commits cannot be told from what is pushed. */
 export function describePush({ updates }: JsonObject): readonly string[] {
   if (!Array.isArray(updates)) return [];
   return (updates as unknown as readonly RefUpdate[]).map((one) => {
-    if (ZEROS.test(one.old)) return `push: creates ${one.ref} at ${short(one.new)}`;
-    if (ZEROS.test(one.new)) return `push: DELETES ${one.ref}, which was at ${short(one.old)}`;
+    if (isNoCommit(one.new)) return `push: DELETES ${one.ref}, which was at ${short(one.old)}`;
+    if (isNoCommit(one.old)) return `push: creates ${one.ref} at ${short(one.new)}`;
     return `push: ${one.ref}: ${short(one.old)} → ${short(one.new)} (whether it is forced, the push does not say)`;
   });
 }

@@ -86,6 +86,15 @@ test("a ref has a name that git takes and two commits of one length, when it is 
   }
 });
 
+test("a ref that goes from no commit to none is no push: git takes it for a deletion of whatever is there", () => {
+  for (const none of [NONE, "0".repeat(64)]) {
+    const nowhere = update({ old: none, new: none });
+    assert.throws(() => readPush(Buffer.from(`${line(`${none} ${none} refs/heads/main\0 x`)}0000`)), malformed);
+    assert.throws(() => writePush(push({ updates: [update(), nowhere] })), malformed);
+    assert.match(describePush({ updates: [nowhere] as never })[0] ?? "", /DELETES/);
+  }
+});
+
 test("what git could not read is not written", () => {
   const bad: readonly Partial<Push>[] = [
     { updates: [] },

@@ -25,6 +25,7 @@ export const PUSH_MEDIA_TYPE = "application/x-git-receive-pack-request";
 
 const COMMAND = /^([0-9a-f]{40}|[0-9a-f]{64}) ([0-9a-f]{40}|[0-9a-f]{64}) (refs\/[^\0-\x20\x7f~^:?*[\\]+)$/;
 const CAPABILITY = /^[!-~]+$/;
+const ZEROS = /^0+$/;
 const FLUSH = "0000";
 const PACK = Buffer.from("PACK");
 
@@ -63,9 +64,16 @@ export function writePush({ updates, capabilities, options, packfile }: Push): B
   return Buffer.concat([Buffer.from(text, "utf8"), packfile]);
 }
 
+/** All zeros: there is no such ref, before or after. */
+export function isNoCommit(commit: string): boolean {
+  return ZEROS.test(commit);
+}
+
 function readUpdate(text: string): RefUpdate {
   const [, old = "", next = "", ref = ""] = COMMAND.exec(text.replace(/\n$/, "")) ?? [];
   if (ref === "" || old.length !== next.length) throw malformed("a line is not OLD NEW REF");
+  // No git writes this, and receive-pack takes it for a deletion of whatever the ref is at, past its own settings.
+  if (isNoCommit(old) && isNoCommit(next)) throw malformed("a ref goes from no commit to none");
   if (ref.includes("..") || ref.includes("//") || ref.endsWith("/") || ref.endsWith(".") || ref.endsWith(".lock"))
     throw malformed("a ref has a name that git does not take");
   return { ref, old, new: next };
