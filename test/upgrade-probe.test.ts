@@ -29,6 +29,8 @@ const EVERY: Plants = new Set([
   "expired_accepted",
   "wrong_audience_accepted",
   "scopes_gained",
+  "scopes_hidden",
+  "scopes_lost",
   "audience_changed",
   "new_route_open",
   "nearby_allowed",
@@ -66,11 +68,14 @@ function serve(request: IncomingMessage, response: ServerResponse): void {
     (has("wrong_audience_accepted") && token === "other-aud");
   if (path[0] === "token") {
     const claims = Buffer.from(
-      JSON.stringify({ aud: has("audience_changed") ? "https://everything.example" : "https://api.acme.example" }),
+      JSON.stringify({
+        aud: has("audience_changed") ? "https://everything.example" : "https://api.acme.example",
+        ...(has("scopes_hidden") ? { scp: ["read", "audit"] } : {}),
+      }),
     ).toString("base64url");
     return void answer(200, {
       access_token: `e30.${claims}.c2ln`,
-      scope: has("scopes_gained") ? "read admin" : "read",
+      scope: has("scopes_gained") ? "read admin" : has("scopes_lost") ? "" : "read",
     });
   }
   if (!accepted) return void answer(401, { error: "invalid_token" }, { "www-authenticate": "Bearer" });
@@ -314,6 +319,8 @@ const planted: readonly (readonly [plant: string, expected: readonly string[], d
     ["audience"],
   ],
   ["scopes_gained", ["credential_acceptance scopes_gained refresh.main|scopes"], ["main"]],
+  ["scopes_hidden", ["credential_acceptance scopes_gained refresh.main|scopes"], ["main"]],
+  ["scopes_lost", ["credential_acceptance scopes_lost refresh.main|scopes lost"], []],
   ["audience_changed", ["credential_acceptance audience_changed refresh.main|audience"], []],
   ["nearby_allowed", ["resource_reach authority_increase member.secrets|status"], ["main"]],
 ];
@@ -437,6 +444,22 @@ test("an unanswered probe is never counted as a denial", async () => {
   const found = compareRuns(await run(), await run());
   assert.deepEqual(new Set(found.differences.map(({ kind }) => kind)), new Set(["not_observed"]));
   assert.equal(found.differences.length, cases.length);
+});
+
+test("an answer that says nothing about the credential is never counted as a denial", async () => {
+  for (const status of [408, 425, 429, 500, 503]) {
+    const busy: SendProbe = async () => ({ kind: "answered", status, headers: {}, body: Buffer.from("{}") });
+    const cases = expandCorpus(corpus);
+    const run = (): ReturnType<typeof runCorpus> =>
+      runCorpus(corpus, cases, version("v2"), busy, { sideEffectsApproved: true });
+    const found = compareRuns(await run(), await run());
+    // A step of a trace is not sent without what an earlier one should have given.
+    const sent = cases.filter(({ expect, trace }) => expect.kind === "denied" && trace === null);
+    const denied = sent.map(({ id }) => `probe ${id}`);
+    const told = found.differences.filter(({ kind }) => kind === "denial_unproven").map(({ subject }) => subject);
+    assert.ok(denied.length > 0);
+    assert.deepEqual(told.sort(), denied.sort(), String(status));
+  }
 });
 
 const alone = {

@@ -98,6 +98,19 @@ function judgeExpectation(next: Observed, old: Observed | undefined, drafts: Dra
     );
     return true;
   }
+  if (one.expect.kind === "denied" && saysNothing(status)) {
+    drafts.push(
+      draft(one, {
+        surface: one.surface,
+        kind: "denial_unproven",
+        change: "shifts",
+        at: "expectation",
+        says: `It had to be denied and was answered ${status}: the provider did not say whether it may.`,
+        before: old?.facts.outcome ?? null,
+        after: next.facts.outcome,
+      }),
+    );
+  }
   if (one.expect.kind === "status" && !one.expect.status.includes(status)) {
     drafts.push(
       draft(one, {
@@ -112,6 +125,11 @@ function judgeExpectation(next: Observed, old: Observed | undefined, drafts: Dra
     );
   }
   return false;
+}
+
+/** Too late, too early, too often, or broken: nobody looked at what the credential may do. */
+function saysNothing(status: number): boolean {
+  return [408, 425, 429].includes(status) || status >= 500;
 }
 
 function compareFacts(
@@ -214,9 +232,10 @@ function comparePages(one: ProbeCase, old: Facts | null, next: Facts | null, dra
 /** A refresh must give back what was granted: no other audience, and nothing gained in silence. */
 function compareGrants(next: Observed, old: Observed, drafts: Draft[]): boolean {
   const expected = next.case.grant;
-  if (expected === null || next.grant === null) return false;
-  const { scopes, audience } = next.grant;
+  if (expected === null || next.facts.status !== 200) return false;
+  const { scopes, audience } = next.grant ?? { scopes: null, audience: null };
   const gained = (scopes ?? []).filter((scope) => !expected.scopes.includes(scope));
+  const lost = scopes === null ? [] : expected.scopes.filter((scope) => !scopes.includes(scope));
   const show = (list: readonly string[] | null | undefined): string => list?.join(" ") || "not stated";
   if (gained.length > 0) {
     drafts.push(
@@ -226,6 +245,19 @@ function compareGrants(next: Observed, old: Observed, drafts: Draft[]): boolean 
         change: "widens",
         at: "scopes",
         says: `The refreshed token silently gained ${gained.join(", ")}.`,
+        before: show(expected.scopes),
+        after: show(scopes),
+      }),
+    );
+  }
+  if (lost.length > 0) {
+    drafts.push(
+      draft(next.case, {
+        surface: "credential_acceptance",
+        kind: "scopes_lost",
+        change: "narrows",
+        at: "scopes lost",
+        says: `The refreshed token no longer has ${lost.join(", ")}.`,
         before: show(expected.scopes),
         after: show(scopes),
       }),

@@ -15,8 +15,8 @@ export function readGrant(exchange: ProbeExchange): Grant | null {
   if (!isJsonObject(body)) return null;
   const claims = claimsOf(body["access_token"]);
   return {
-    scopes: texts(body["scope"] ?? claims?.["scope"] ?? claims?.["scp"] ?? claims?.["scopes"]),
-    audience: texts(body["audience"] ?? claims?.["aud"]),
+    scopes: union(body["scope"], claims?.["scope"], claims?.["scp"], claims?.["scopes"]),
+    audience: union(body["audience"], claims?.["aud"]),
   };
 }
 
@@ -27,7 +27,13 @@ function claimsOf(token: JsonValue | undefined): Readonly<Record<string, JsonVal
   return isJsonObject(claims) ? claims : undefined;
 }
 
+/** Whatever one of them says: an answer may say less than the token in it. */
+function union(...said: readonly (JsonValue | undefined)[]): readonly string[] | null {
+  const lists = said.map(texts).filter((list) => list !== null);
+  return lists.length === 0 ? null : [...new Set(lists.flat())].sort();
+}
+
 function texts(value: JsonValue | undefined): readonly string[] | null {
-  if (typeof value === "string") return value.split(" ").filter(Boolean).sort();
-  return Array.isArray(value) ? value.map(String).sort() : null;
+  if (typeof value === "string") return value.split(" ").filter(Boolean);
+  return Array.isArray(value) ? value.map(String) : null;
 }

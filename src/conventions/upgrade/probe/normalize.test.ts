@@ -69,6 +69,35 @@ test("a value of the account is noticed in whatever field it hides", () => {
   assert.deepEqual(facts({ label: "rec_8" }).named, []);
 });
 
+test("a value of the account is noticed within a text, as a member's name, and in an answer that is no JSON", () => {
+  const named = (body: unknown): readonly string[] =>
+    normalizeExchange(answered(body), version, tenants, createNames(tenants)).named;
+  const tenants = new Map([
+    ["other_tenant_record", "rec_tenant"],
+    ["forbidden_project", "42"],
+  ]);
+  assert.deepEqual(named({ path: "/records/rec_tenant/files" }), ["other_tenant_record"]);
+  assert.deepEqual(named({ note: "moved to rec_tenant." }), ["other_tenant_record"]);
+  assert.deepEqual(named({ records: { rec_tenant: { name: "Theirs" } } }), ["other_tenant_record"]);
+  assert.deepEqual(named("id,name\nrec_mine,Mine\nrec_tenant,Theirs\n"), ["other_tenant_record"]);
+  // Part of another word, and what is too short to say anything.
+  assert.deepEqual(named({ note: "rec_tenant2, xrec_tenant", n: "page 42 of 42" }), []);
+  assert.deepEqual(named({ n: 42 }), ["forbidden_project"]);
+});
+
+test("whose records a link asks for is compared, and times in it are not", () => {
+  const names = createNames(account);
+  const link = (query: string): string => normalizeUrl(`https://api.example/v2/a?${query}`, version, names);
+  assert.equal(link("project_id=prj_1&page_token=abc"), "<base>/a?page_token=…&project_id=<allowed_project>");
+  assert.notEqual(link("project_id=prj_1"), link("project_id=prj_2"));
+  assert.equal(
+    link("record_id=prj_1&record_id=rec_9"),
+    "<base>/a?record_id=<allowed_project>&record_id=<other_tenant_record>",
+  );
+  assert.equal(link("callback=https%3A%2F%2Fevil.example%2Fa"), "<base>/a?callback=https://evil.example/a");
+  assert.equal(link("expires=1767225600&role=admin"), "<base>/a?expires=…&role=admin");
+});
+
 test("tokens leave only the trace that there was one", () => {
   const found = facts({ access_token: "abc.def.ghi", password: "hunter2" });
   assert.deepEqual(found.lists.steering, ["access_token <token>", "password <token>"]);
@@ -135,6 +164,11 @@ test("what a refreshed token may do is read from the answer or from the token, a
   assert.deepEqual(readGrant(answered({ access_token: "opaque", scope: "b a" })), {
     scopes: ["a", "b"],
     audience: null,
+  });
+  // An answer may say less than the token in it.
+  assert.deepEqual(readGrant(answered({ access_token: jwt, scope: "x", audience: "a" })), {
+    scopes: ["w", "x"],
+    audience: ["a", "b"],
   });
   assert.deepEqual(readGrant(answered({ access_token: "a.!!.b" })), { scopes: null, audience: null });
   assert.equal(readGrant(answered({}, {}, 401)), null);

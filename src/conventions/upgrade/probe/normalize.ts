@@ -64,6 +64,7 @@ export function normalizeExchange(
   const byValue = new Map([...account].map(([name, value]) => [value, name]));
   const body = parseBody(exchange.body);
   if (body !== undefined) walk(body, "", "", { lists, names, version, byValue, named });
+  else findNamed(Buffer.from(exchange.body).toString("utf8"), byValue, named);
   // What was cut to a length may end in half a character, and a digest has no form for that.
   for (const name of factNames) lists[name] = [...new Set(lists[name].map((text) => text.toWellFormed()))].sort();
   return { outcome: `status ${exchange.status}`, status: exchange.status, lists, named: [...named].sort() };
@@ -107,8 +108,10 @@ function walk(value: JsonValue, path: string, name: string, into: Walk): void {
     return;
   }
   if (isJsonObject(value)) {
-    for (const [member, held] of Object.entries(value))
+    for (const [member, held] of Object.entries(value)) {
+      findNamed(member, into.byValue, into.named);
       walk(held, path === "" ? member : `${path}.${member}`, member, into);
+    }
     return;
   }
   into.lists.fields.push(path);
@@ -116,8 +119,24 @@ function walk(value: JsonValue, path: string, name: string, into: Walk): void {
   const text = String(value);
   const known = into.byValue.get(text);
   if (known !== undefined) into.named.add(known);
+  else if (!TIME.test(text)) findNamed(text, into.byValue, into.named);
   note(text, path, name, into);
 }
+
+/** Also within a path, a sentence or a row of a table: there a value stands by itself, and a short one may be anything. */
+function findNamed(text: string, byValue: ReadonlyMap<string, string>, named: Set<string>): void {
+  for (const [value, name] of byValue) {
+    if (value.length < NAMED_CHARACTERS || named.has(name)) continue;
+    for (let at = text.indexOf(value); at >= 0; at = text.indexOf(value, at + 1)) {
+      if (WORD.test(text.charAt(at - 1)) || WORD.test(text.charAt(at + value.length))) continue;
+      named.add(name);
+      break;
+    }
+  }
+}
+
+const NAMED_CHARACTERS = 5;
+const WORD = /[A-Za-z0-9_-]/;
 
 function note(text: string, path: string, name: string, into: Walk): void {
   const words = splitWords(name);
@@ -169,12 +188,27 @@ export function normalizeUrl(text: string, version: ProbeVersion, names: Names):
   const inside = url.origin === new URL(version.base).origin && `${url.pathname}/`.startsWith(`${base}/`);
   const path = inside ? url.pathname.slice(base.length) : url.pathname;
   const segments = path.split("/").map((segment) => (looksOpaque(segment) ? names.nameOf(decode(segment)) : segment));
-  const query = [...url.searchParams.keys()]
-    .sort()
-    .map(
-      (key) => `${key}=${steeringOf(key, NO_SHAPE) === "none" ? (url.searchParams.get(key) ?? "").slice(0, 60) : "…"}`,
-    );
+  const query = [...url.searchParams]
+    .sort(([one], [other]) => (one < other ? -1 : one > other ? 1 : 0))
+    .map(([key, value]) => `${key}=${normalizeQueryValue(key, value, version, names)}`);
   return `${inside ? "<base>" : url.origin}${segments.join("/")}${query.length === 0 ? "" : `?${query.join("&")}`}`;
+}
+
+/** Whose or what a link asks for is compared like any identifier; only times, tokens and cursors are taken out. */
+function normalizeQueryValue(key: string, value: string, version: ProbeVersion, names: Names): string {
+  if (isVolatile(value, splitWords(key))) return "…";
+  switch (steeringOf(key, NO_SHAPE)) {
+    case "token":
+    case "cursor":
+      return "…";
+    case "identifier":
+      return names.nameOf(value);
+    case "url":
+      return normalizeUrl(value, version, names);
+    case "role":
+    case "none":
+      return value.slice(0, 60);
+  }
 }
 
 function looksOpaque(segment: string): boolean {
