@@ -202,6 +202,22 @@ test("a manifest or program is believed only where nobody else can change it or 
   for (const path of [safe, join(safe, "absent"), "/dev/null"]) assert.equal(resolveTrusted(path, own), undefined);
 });
 
+test("a program is believed behind a link only where nobody else can lead the link elsewhere", () => {
+  const safe = join(folder, "behind");
+  const open = join(folder, "leads");
+  for (const one of [safe, open]) mkdirSync(one, { mode: 0o755 });
+  const file = join(safe, "file");
+  writeFileSync(file, "x", { mode: 0o644 });
+  symlinkSync(safe, join(open, "current"));
+  symlinkSync("leads/current", join(folder, "relative"));
+  symlinkSync("round", join(folder, "round"));
+  const paths = [join(open, "current", "file"), join(folder, "relative", "file")];
+  for (const path of paths) assert.equal(resolveTrusted(path, own), file);
+  chmodSync(open, 0o777);
+  for (const path of paths) assert.equal(resolveTrusted(path, own), undefined, path);
+  assert.equal(resolveTrusted(join(folder, "round"), own), undefined);
+});
+
 test("the session's surroundings are refused when the server granted too much", () => {
   assert.equal(findBreach({}), null);
   assert.equal(findBreach({ SSH_ORIGINAL_COMMAND: "gw-receiver", SSH_TTY: "" }), null);

@@ -1,5 +1,5 @@
-import { realpathSync, type Stats, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { lstatSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 
 /** Whose files the receiver believes: root's, and for a trial without root the account's own. */
 export interface Trust {
@@ -9,22 +9,33 @@ export interface Trust {
 const WRITABLE_BY_OTHERS = 0o022;
 const STICKY = 0o1000;
 
+const LINKS_MAX = 40;
+
 /** The real path of a regular file that only a trusted owner can change or put another in place of; undefined otherwise. */
 export function resolveTrusted(path: string, trust: Trust): string | undefined {
   try {
     const real = realpathSync(path);
     const file = statSync(real);
     if (!file.isFile() || !isOwned(file, trust) || (file.mode & WRITABLE_BY_OTHERS) !== 0) return undefined;
-    for (let folder = dirname(real); ; folder = dirname(folder)) {
-      const found = statSync(folder);
-      // In a sticky folder of root others may add names, but not take ours away.
-      const open = (found.mode & WRITABLE_BY_OTHERS) !== 0 && (found.mode & STICKY) === 0;
-      if (open || !isOwned(found, trust)) return undefined;
-      if (folder === dirname(folder)) return real;
-    }
+    return leadsSafely(path, trust, LINKS_MAX) && leadsSafely(real, trust, 0) ? real : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Every folder on the way, and that of every link in it: the path as written is what runs. */
+function leadsSafely(path: string, trust: Trust, links: number): boolean {
+  for (let part = path; part !== dirname(part); part = dirname(part)) {
+    const folder = statSync(dirname(part));
+    // In a sticky folder of root others may add names, but not take ours away.
+    const open = (folder.mode & WRITABLE_BY_OTHERS) !== 0 && (folder.mode & STICKY) === 0;
+    if (open || !isOwned(folder, trust)) return false;
+    const found = lstatSync(part);
+    if (!found.isSymbolicLink()) continue;
+    if (links === 0 || !isOwned(found, trust)) return false;
+    if (!leadsSafely(resolve(realpathSync(dirname(part)), readlinkSync(part)), trust, links - 1)) return false;
+  }
+  return true;
 }
 
 function isOwned(found: Stats, trust: Trust): boolean {
