@@ -247,6 +247,14 @@ test("a repeat that is denied, or names something else, or nothing open, sends n
   assert.equal(writes(), 1);
 });
 
+test("a read is no second call of anything: with repeat_of it is refused, and nothing is sent", async () => {
+  const { operation_id } = await order();
+  const before = provider.received.length;
+  const preview = { project_id: "p1", subject_id: "s1", role: "viewer", if_match: "1" };
+  await assert.rejects(ask("membership.plan", preview, String(operation_id)), denies("operation_settled"));
+  assert.equal(provider.received.length, before);
+});
+
 test("a person's word that finds the log full holds at once, and is in the log when there is room", async () => {
   await bench.abandon();
   let full = false;

@@ -6,7 +6,7 @@ import type { CallId } from "../kernel/ids.ts";
 import { keyOf, openClaim } from "./attempt/claim.ts";
 import { confirmTicket } from "./attempt/confirm-ticket.ts";
 import { isTold } from "./attempt/events.ts";
-import { decideRepeatOf, type RepeatAsked } from "./attempt/repeat-of.ts";
+import { decideRepeatOf, nothingOpen, type RepeatAsked } from "./attempt/repeat-of.ts";
 import type { Claim, Sending } from "./attempt/sending.ts";
 import { authorizeCall, plannedOf } from "./authorize-call.ts";
 import { type Core, requireSpace } from "./core.ts";
@@ -107,6 +107,7 @@ async function dispatch(
   eachUse();
   requireFit(core, run, outbound);
   const key = outbound.sideEffect ? keyOf(outbound, prepared.intent) : null;
+  if (key === null && request.repeatOf !== undefined) throw nothingOpen(request.repeatOf);
   const repeat = (): RepeatAsked | null => (key === null ? null : decideRepeatOf(core, key, request.repeatOf));
   const asking = authorizeCall(core, caller, run, prepared, eachUse, found, call, repeat);
   const { session, authorization, ticket, despite } = await unlessTakenBack(call, asking);

@@ -28,10 +28,7 @@ export function decideRepeatOf(
   const last = open.at(-1);
   if (last === undefined) {
     if (repeatOf === undefined) return null;
-    throw new Denied(
-      "operation_settled",
-      `Nothing is open for this call any more, so there is nothing to go past: look at ${repeatOf} first. If the call is still wanted, make it without repeat_of. Nothing was sent.`,
-    );
+    throw nothingOpen(repeatOf);
   }
   const underWay = open.find(({ under_way }) => under_way);
   if (underWay !== undefined) throw unsettled(core, underWay);
@@ -43,6 +40,14 @@ export function decideRepeatOf(
     despite: new Set(open.map(nameOf)),
     sameAs: open.map(nameOf).join(" "),
   };
+}
+
+/** Also of a read, which two callers may make at once: nobody is asked about a second one. */
+export function nothingOpen(repeatOf: string): Denied {
+  return new Denied(
+    "operation_settled",
+    `Nothing is open for this call any more, so there is nothing to go past: look at ${repeatOf} first. If the call is still wanted, make it without repeat_of. Nothing was sent.`,
+  );
 }
 
 function describe(core: Pick<AttemptNeeds, "ledger">, holder: Holder): string {
