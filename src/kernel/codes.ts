@@ -147,8 +147,9 @@ export const codes = {
   },
   segment_refused: {
     status: 422,
-    means: "A path segment is empty, is or holds . or .., or could be read as such further on.",
-    mend: "Send the name of one thing, not a path.",
+    means:
+      "A path segment is empty, is or holds . or .., could be read as such further on, or makes the path that of another action.",
+    mend: "Send the name of one thing, not a path; what another action of the pack says is done with that.",
   },
   text_malformed: {
     status: 422,

@@ -95,6 +95,52 @@ function codeOf(work: () => unknown): string {
   return "accepted";
 }
 
+test("no argument makes the request of another action of the pack", () => {
+  const pack = load(`format: gw.pack/v1
+pack: things
+provider: { origin: "https://api.example" }
+actions:
+  one.delete:
+    effect: write
+    preview: none
+    request: { method: DELETE, path: "/things/{id}" }
+    input:
+      id: { in: path, type: string }
+  all.delete:
+    effect: write
+    preview: none
+    request: { method: DELETE, path: "/things/a:all" }
+  some.read:
+    effect: read
+    request: { method: GET, path: "/things/{path+}" }
+    input:
+      path: { in: path, type: string }
+  keys.read:
+    effect: read
+    request: { method: GET, path: "/things/{id}/keys/{name}" }
+    input:
+      id: { in: path, type: string }
+      name: { in: path, type: string }
+  secrets.read:
+    effect: read
+    request: { method: GET, path: "/things/secrets/{path+}" }
+    input:
+      path: { in: path, type: string }
+`);
+  const refused = (error: unknown) => error instanceof Denied && error.code === "segment_refused";
+  const target = (name: string, args: JsonObject): string => (bindAction(pack, name, args) as BoundHttp).url.slice(19);
+  assert.throws(() => bindAction(pack, "one.delete", { id: "a:all" }), refused);
+  assert.equal(target("one.delete", { id: "all" }), "/things/all");
+  assert.equal(target("all.delete", {}), "/things/a:all");
+  for (const path of ["x/keys/y", "secrets/a", "secrets/a/b"])
+    assert.throws(() => bindAction(pack, "some.read", { path }), refused, path);
+  for (const path of ["x", "a:all", "secrets", "x/keys", "x/keys/y/z"])
+    assert.ok(target("some.read", { path }).startsWith("/things/"), path);
+  // Both say it in part; the one with the literal first is meant.
+  assert.throws(() => bindAction(pack, "keys.read", { id: "secrets", name: "a" }), refused);
+  assert.equal(target("secrets.read", { path: "keys/a" }), "/things/secrets/keys/a");
+});
+
 describe("the agent supplies typed arguments; the action picks everything else", () => {
   test("method, origin, path, query, headers and body come from the definition", () => {
     const bound = bind(acme, "membership.plan", { project_id: "p/1", subject_id: "u", role: "viewer", if_match: "7" });

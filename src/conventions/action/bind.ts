@@ -14,6 +14,7 @@ import { isPrivateHost, type Origin } from "../url/origin.ts";
 import { writeBody } from "./body.ts";
 import { argumentOf, type GatewayFill, gather, requirePlan } from "./gather.ts";
 import { maskOpaque, nameOnWire, showArguments } from "./keep.ts";
+import { requireOwnPath } from "./own-path.ts";
 import {
   type ActionDefinition,
   type Auth,
@@ -135,12 +136,14 @@ function buildActionUrl(
   gathered: ReturnType<typeof gather>,
 ): { readonly url: string; readonly origin: Origin } {
   if (pack.provider === null) throw new Fault(`${action.qualifiedName} has no provider`);
-  return buildUrl({
+  const built = buildUrl({
     origin: pack.provider.origin,
     template: action.template,
     path: gathered.path,
     query: gathered.query,
   });
+  requireOwnPath(pack, action, built.path);
+  return built;
 }
 
 function writeHeaders(

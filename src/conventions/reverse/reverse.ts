@@ -1,7 +1,7 @@
 import { matchPath, type RequestTarget, splitTarget } from "../../../packages/request/src/target.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { HttpAction, Pack } from "../action/pack.ts";
-import type { PathTemplate } from "../url/template.ts";
+import { shapeOf } from "../url/template.ts";
 import { mayBeDocument } from "./document.ts";
 import { type Head, readHead } from "./head.ts";
 import { type Candidate, type Match, matchAction } from "./match.ts";
@@ -114,11 +114,6 @@ function mostLiteral(candidates: readonly Candidate[]): readonly Candidate[] {
   const weights = candidates.map(({ action }) => shapeOf(action.template));
   const least = weights.toSorted()[0];
   return candidates.filter((_, index) => weights[index] === least);
-}
-
-/** Sorts before another where it has a literal first, and a single segment before all that are left. */
-export function shapeOf({ segments }: PathTemplate): string {
-  return segments.map((one) => (one.kind === "literal" ? "0" : one.rest === true ? "2" : "1")).join("");
 }
 
 /** The field in which this provider takes its token, where that is not Authorization. */

@@ -44,6 +44,11 @@ export function restOf({ segments }: PathTemplate): string | null {
   return last?.kind === "parameter" && last.rest === true ? last.name : null;
 }
 
+/** Sorts before another where it has a literal first, and a single segment before all that are left. */
+export function shapeOf({ segments }: Pick<PathTemplate, "segments">): string {
+  return segments.map((one) => (one.kind === "literal" ? "0" : one.rest === true ? "2" : "1")).join("");
+}
+
 function parseSegment(raw: string): TemplateSegment {
   const [, parameter, plus] = PARAMETER.exec(raw) ?? [];
   if (parameter !== undefined) return { kind: "parameter", name: parameter, ...(plus === "+" ? { rest: true } : {}) };
