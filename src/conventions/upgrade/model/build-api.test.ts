@@ -209,6 +209,25 @@ test("duplicate operation ids are refused with both places", () => {
   assert.match(error.message, /^a\.json:\d+:\d+: GET \/b carries .*GET \/a at a\.json:\d+:\d+/);
 });
 
+test("what should be text and is an object is read like any document, and two of them are told apart", () => {
+  const odd = (inner: object): Api => {
+    const parameters = [{ name: "q", in: "query", explode: inner, schema: { type: "string" } }];
+    return build({
+      ...openapi30,
+      security: [{ key: [inner] }],
+      components: { securitySchemes: { key: { type: "apiKey", in: "header", name: "X-Key" } } },
+      paths: { "/a": { get: { parameters, responses: ok } } },
+    });
+  };
+  const [one, same, other] = [odd({ a: 1 }), odd({ a: 1 }), odd({ a: 2 })].map(({ operations }) => {
+    const [{ security, parameters } = assert.fail("no operation")] = operations;
+    return { security, parameters };
+  });
+  assert.deepEqual(one, same);
+  assert.notDeepEqual(one?.security, other?.security);
+  assert.notDeepEqual(one?.parameters, other?.parameters);
+});
+
 test("what an operation needs and lacks is told with a pointer", () => {
   const error = refusal({
     ...openapi30,

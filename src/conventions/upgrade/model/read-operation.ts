@@ -131,7 +131,7 @@ function readParameter(name: string, place: string, node: JsonObject, around: Su
   const types = isJsonObject(content) ? sortText(Object.keys(content)).join(" ") : "";
   const style = around.swagger
     ? text(node["collectionFormat"])
-    : `${text(node["style"])}${node["explode"] ?? ""}${types}`;
+    : `${text(node["style"])}${node["explode"] === undefined ? "" : canonicalJson(node["explode"])}${types}`;
   return {
     name,
     in: place === "formData" ? "form" : place,

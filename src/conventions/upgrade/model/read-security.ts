@@ -1,3 +1,4 @@
+import { canonicalJson } from "../../../kernel/canonical-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
 import { describeRequirement, type Requirement, type Scheme } from "./api.ts";
 import { flowKeywords, printRest, schemeKeywords } from "./keywords.ts";
@@ -83,11 +84,16 @@ export function readRequirements(
           );
         }
         const scopes = node[scheme];
-        return { scheme, scopes: Array.isArray(scopes) ? sortText(scopes.map(String)) : [] };
+        return { scheme, scopes: Array.isArray(scopes) ? sortText(scopes.map(spell)) : [] };
       });
     found.set(describeRequirement(requirement), requirement);
   }
   return [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, requirement]) => requirement);
+}
+
+/** What is no text is no scope that anybody could have: it is compared by how it is written. */
+function spell(scope: JsonValue): string {
+  return typeof scope === "string" ? scope : canonicalJson(scope);
 }
 
 function text(value: JsonValue | undefined): string {

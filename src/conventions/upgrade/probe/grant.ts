@@ -1,3 +1,4 @@
+import { canonicalJson } from "../../../kernel/canonical-json.ts";
 import { isJsonObject, type JsonValue } from "../../../kernel/json.ts";
 import type { ProbeExchange } from "./exchange.ts";
 import { parseBody } from "./normalize.ts";
@@ -35,5 +36,5 @@ function union(...said: readonly (JsonValue | undefined)[]): readonly string[] |
 
 function texts(value: JsonValue | undefined): readonly string[] | null {
   if (typeof value === "string") return value.split(" ").filter(Boolean);
-  return Array.isArray(value) ? value.map(String) : null;
+  return Array.isArray(value) ? value.map((one) => (typeof one === "string" ? one : canonicalJson(one))) : null;
 }

@@ -170,6 +170,10 @@ test("what a refreshed token may do is read from the answer or from the token, a
     scopes: ["w", "x"],
     audience: ["a", "b"],
   });
+  assert.deepEqual(readGrant(answered({ scope: [{}, "a"], audience: [["b"]] })), {
+    scopes: ["a", "{}"],
+    audience: ['["b"]'],
+  });
   assert.deepEqual(readGrant(answered({ access_token: "a.!!.b" })), { scopes: null, audience: null });
   assert.equal(readGrant(answered({}, {}, 401)), null);
   assert.equal(readGrant(answered("[]")), null);
