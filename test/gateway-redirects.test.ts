@@ -65,6 +65,9 @@ actions:
     effect: read
     request: { method: GET, path: "/v1/teams/{team}/roles" }
     input: { team: { in: path, type: string }, of: { in: query, type: string } }
+  role.vault:
+    effect: read
+    request: { method: GET, path: "/v1/teams/vault/roles" }
   role.ask:
     effect: read
     needs: { approval: each_use }
@@ -225,6 +228,17 @@ test("a redirect within the action's own path goes where a person let its argume
     assert.equal((await listing).outcome, sends === 1 ? "error" : "success", JSON.stringify({ where, location }));
     assert.equal(provider.received.length, before + sends);
   }
+});
+
+test("a redirect to the path of another action is none within the own path", async () => {
+  provider.answer((_request, response) => response.writeHead(302, { location: "/v1/teams/vault/roles" }).end());
+  const reading = await bench.openApproved(caller, ["acme.role.list"]);
+  const input = { team: "a", of: "x" };
+  const listing = bench.gateway.startCall(caller, reading.id, { action: "acme.role.list", input }).done;
+  assert.equal((await bench.waiting()).mode, "redirect");
+  await bench.deny("not there");
+  assert.equal((await listing).outcome, "error");
+  assert.deepEqual(sent(), ["GET /v1/teams/a/roles?of=x"]);
 });
 
 test("what a person put on the arguments holds after a redirect that they agreed to, and for a call with a card of its own", async () => {

@@ -1,6 +1,7 @@
 import { matchPath } from "../../../packages/request/src/target.ts";
 import { hideOpaque } from "../../conventions/action/keep.ts";
-import type { HttpAction } from "../../conventions/action/pack.ts";
+import { requireOwnPath } from "../../conventions/action/own-path.ts";
+import type { HttpAction, Pack } from "../../conventions/action/pack.ts";
 import { describeSend } from "../../conventions/action/send.ts";
 import type { Answered } from "../../conventions/outcome/observation.ts";
 import { narrowScope } from "../../conventions/scope/scope.ts";
@@ -30,7 +31,7 @@ export async function redirect(
     { status: answer.status, location, method: request.method, url: request.url, followed },
     {
       own: origin,
-      isOwnPath: (path, query) => isOwnPath(action, boundsOf(core, sending), new URL(request.url), path, query),
+      isOwnPath: (path, query) => isOwnPath(pack, action, boundsOf(core, sending), new URL(request.url), path, query),
       sideEffect: outbound.sideEffect,
       origins: [origin, ...redirects.origins],
       credentialOrigins: sending.credential === null ? [] : [origin],
@@ -95,18 +96,21 @@ function boundsOf(
   return [...[...conditions, ...granted].map(({ input }) => input), ...(authorization.bounded ?? [])];
 }
 
-/** One of the action's own template, with whatever is bounded as it was: the provider does not widen what a person narrowed. */
+/** One of the action's own template and of no other action, with whatever is bounded as it was: the provider does not widen what a person narrowed. */
 function isOwnPath(
-  { template }: HttpAction,
+  pack: Pack,
+  action: HttpAction,
   bounds: readonly string[],
   before: URL,
   path: string,
   query: string,
 ): boolean {
+  const { template } = action;
   try {
     const matched = matchPath(template, path)?.params;
     const own = matchPath(template, before.pathname)?.params;
     if (matched === undefined) return false;
+    requireOwnPath(pack, action, path);
     if (bounds.length === 0) return true;
     // From elsewhere there is no telling what the arguments were.
     if (own === undefined) return false;
