@@ -127,6 +127,24 @@ test("cursor pages are drafted where parameter and answer agree", () => {
   );
 });
 
+test("a read that a draft has no room for is named as left out", () => {
+  const document = acme();
+  for (let at = 0; at < 50; at++) {
+    const get = { operationId: `readThing${at}`, responses: { "200": { description: "ok" } } };
+    put(`paths > /things${at}`, { get })(document);
+  }
+  const { corpus, left } = draft(api(document), api(document, "new.json"));
+  const sent = new Set(corpus.probes.map(({ request }) => `${request.method} ${request.path}`));
+  for (let at = 0; at < 50; at++) {
+    const key = `GET /things${at}`;
+    assert.notEqual(
+      sent.has(key),
+      left.some((line) => line.startsWith(`${key}: `)),
+      key,
+    );
+  }
+});
+
 test("a draft of a real upgrade reads, expands within the limits, and says what it left out", { skip }, () => {
   for (const [before, after] of [
     ["netlify/old-2.12.0.swagger2.json", "netlify/new-2.60.0.swagger2.json"],

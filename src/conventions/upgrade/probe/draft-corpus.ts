@@ -36,7 +36,11 @@ export function draftCorpus(before: Api, after: Api, review: Review, pack: reado
   const probes: CorpusProbe[] = [];
   let effectsLeft = expandLimits.sideEffects;
 
-  for (const operation of known.filter((one) => !acts(one)).slice(0, PROBES)) {
+  for (const operation of known.filter((one) => !acts(one))) {
+    if (probes.length >= PROBES) {
+      left.push(`${operation.key}: read, no room left; probe it in a second corpus`);
+      continue;
+    }
     const probe = readProbe(after, operation, more);
     probes.push(probes.length === 0 ? { ...probe, cases: true } : probe);
   }
