@@ -64,7 +64,7 @@ function ask(
     const asked: ClientRequest = url.startsWith("https:")
       ? request(url, options, read)
       : requestPlain(url, options, read);
-    asked.on("error", (error: NodeJS.ErrnoException) => fail(error.code ?? error.name));
+    asked.on("error", (error: NodeJS.ErrnoException) => fail(sayWhy(error.code ?? error.name)));
     asked.end(body ?? undefined);
   });
 }
@@ -75,6 +75,23 @@ function onlyText(fields: IncomingMessage["headers"]): Readonly<Record<string, s
   );
 }
 
+/** What an operator meets who mistypes an address, or has no way there. */
+const WORDS: Readonly<Record<string, string>> = {
+  ENOTFOUND: "this machine finds no host of that name",
+  EAI_AGAIN: "this machine's name server does not answer",
+  ECONNREFUSED: "nothing listens there",
+  ABORT_ERR: "it did not answer in time",
+  CERT_HAS_EXPIRED: "its certificate is over",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is signed by nobody but itself: name its authority",
+  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate has another name",
+};
+
+function sayWhy(code: string): string {
+  const words = WORDS[code];
+  return words === undefined ? code : `${words} (${code})`;
+}
+
 function unreadable(url: string, why: string): Denied {
-  return new Denied("token_unavailable", `${url} cannot be read: ${why}.`);
+  const next = "See that the address is right and this machine reaches it; then run the command again.";
+  return new Denied("token_unavailable", `${url} cannot be read: ${why}.`, { next });
 }
