@@ -122,7 +122,7 @@ function endSegment(check: Check, length: number, tail: Tail, broke: Breach | nu
   const era = walk.eras.at(-1);
   if (era !== undefined)
     walk.eras[walk.eras.length - 1] = { ...era, lastSegment: segment, lastFrame: walk.nextFrame - 1 };
-  if (tail.damage !== null) return broke ?? breachAt(check, tail.damage, segment, length);
+  if (broke !== null && tail.damage !== null) return broke;
   if (tail.length > 0 && walk.endedBy === "clean") return breachAt(check, "tail_after_stop", segment, length);
   walk.previous = { segment, length, tail, broke };
   return null;
