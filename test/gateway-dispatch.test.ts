@@ -108,7 +108,7 @@ test("what a call comes from stands in the log once, with its intent or with its
 });
 
 test("what is to be said with the end of a read is said with that of one that was answered well, and no other", async () => {
-  const closing = (reason: string) => ({ closing: () => [note(reason)] });
+  const closing = (reason: string) => ({ closing: () => ({ events: [note(reason)] }) });
   await start({ ...READ, ...closing("read") }).done;
   await start({ ...POST, ...closing("write") }).done;
   provider.answer((_request, response) => answerJson(response, 404, {}));

@@ -34,7 +34,7 @@ beforeEach(async () => {
       head: () => sink.head(),
       hasRoom: () => sink.hasRoom(),
       async append(events) {
-        if (refuses !== null && events.some(({ event_type }) => event_type === "attempt_begun")) throw refuses;
+        if (refuses !== null && events.some(({ event_type }) => event_type === "call_begun")) throw refuses;
         return sink.append(events);
       },
     }),

@@ -423,15 +423,20 @@ async function askPlane(action: string, input: JsonObject, waitMs: number) {
   )(record, { ...occasion, answer: { status, body } as never });
   await call.done;
   const types = appended.slice(from).map((events) => events.map(({ event_type }) => event_type));
-  return { status, types: types.filter((some) => !some.includes("attempt_begun")) };
+  return { status, types: types.filter((some) => !some.includes("call_begun")) };
 }
 
 test("the word about a plain read goes to the disk with the end of the read, before the answer", async () => {
   const { status, types } = await askPlane("acme.thing.get", { id: "1" }, 30_000);
   assert.equal(status, 200);
-  assert.deepEqual(types, [["attempt_ended", "content_kept", "request_accepted"]]);
+  assert.deepEqual(types, [["call_ended"]]);
   const [told = assert.fail()] = bench.eventsOf("request_accepted");
   assert.deepEqual([told.correlation_id, told.status, told.decision], ["req_1", 200, `caller ${caller.key}`]);
+  const kept = bench.eventsOf("content_kept").filter(({ what }) => what === "fields");
+  assert.deepEqual(
+    kept.map(({ digest, text }) => [digest, text]),
+    [[told.fields_digest, '{"/body/action":"acme.thing.get"}']],
+  );
 });
 
 test("an end that is not the answer leaves the word about the request to the answer", async () => {

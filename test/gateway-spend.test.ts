@@ -114,7 +114,7 @@ test("an intent that could not be written down is not sent, and gives its whole 
       head: () => sink.head(),
       hasRoom: () => sink.hasRoom(),
       append(events) {
-        const intends = events.some(({ event_type }) => event_type === "attempt_begun");
+        const intends = events.some(({ event_type }) => event_type === "call_begun");
         if (full && intends) return Promise.reject(new Denied("log_backlogged", "too much at once"));
         return sink.append(events);
       },

@@ -52,7 +52,7 @@ async function startGateway(change = (pack: string): string => pack, ...more: re
       head: () => sink.head(),
       hasRoom: () => sink.hasRoom(),
       async append(events) {
-        if (full && events.some(({ event_type }) => event_type === "attempt_begun"))
+        if (full && events.some(({ event_type }) => event_type === "call_begun"))
           throw new Denied("log_backlogged", "full");
         return sink.append(events);
       },

@@ -51,8 +51,11 @@ export type NewEvent = EventsOf<Tables> | AttemptRecord;
 export type AuditEvent = EventsOf<Tables> & { readonly sequence: number };
 /** A record as it stands in the log; one of an attempt stands for several events. */
 export type LogRecord = AuditEvent | (AttemptRecord & { readonly sequence: number });
-export type AttemptBegun = Extract<AttemptRecord, { readonly event_type: "attempt_begun" }>;
-export type AttemptEnded = Extract<AttemptRecord, { readonly event_type: "attempt_ended" }>;
+type AttemptRecordOf<Type extends AttemptRecord["event_type"]> = Extract<AttemptRecord, { readonly event_type: Type }>;
+export type AttemptBegun = AttemptRecordOf<"attempt_begun" | "call_begun">;
+export type AttemptEnded = AttemptRecordOf<"attempt_ended" | "call_ended">;
+/** The word about a request that goes with the end of its call. */
+export type Asked = AttemptRecordOf<"call_ended">["asked"];
 export type EventOf<Type extends EventType> = Extract<AuditEvent, { readonly event_type: Type }>;
 
 export interface EventKind {
@@ -83,12 +86,24 @@ export const eventTypes: readonly string[] = [...kinds.keys()];
 export function eventsIn(record: NewEvent): number {
   switch (record.event_type) {
     case "attempt_begun":
-      return record.authorized_by === undefined ? 3 : 4;
+      return eventsBefore(record);
     case "attempt_ended":
-      return record.unobserved === true ? 4 : 3;
+      return eventsAfter(record);
+    case "call_begun":
+      return 1 + eventsBefore(record);
+    case "call_ended":
+      return eventsAfter(record) + (record.asked.fields === undefined ? 1 : 2);
     default:
       return 1;
   }
+}
+
+function eventsBefore({ authorized_by }: AttemptBegun): number {
+  return authorized_by === undefined ? 3 : 4;
+}
+
+function eventsAfter({ unobserved }: AttemptEnded): number {
+  return unobserved === true ? 4 : 3;
 }
 
 /** The run an event belongs to; the specification's records name it in three ways. */

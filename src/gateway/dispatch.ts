@@ -17,6 +17,7 @@ import { perform } from "./perform.ts";
 import type { LiveCaller } from "./ports.ts";
 import { type CallRequest, type Prepared, prepare, reachable } from "./prepare.ts";
 import type { DenialRecorder } from "./record/denials.ts";
+import { UNTOLD } from "./record/requests.ts";
 import { lookAtTarget } from "./rollback/stale.ts";
 import type { Call, Run } from "./run/run.ts";
 import { callCancelled, unlessTakenBack } from "./take-back.ts";
@@ -163,7 +164,7 @@ function closingOf(
   if (outbound.sideEffect || way.kind !== "plain" || way.list !== undefined) return undefined;
   return ({ verdict }) => {
     const isAnswer = verdict.kind === "success" && ports.hub?.holdsAnswers() !== true;
-    return { events: isAnswer ? closing(id) : [], rows: [] };
+    return { rows: [], ...(isAnswer ? closing(id) : UNTOLD) };
   };
 }
 

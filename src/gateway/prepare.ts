@@ -23,6 +23,7 @@ import { cardPlan, requireExecutable } from "./plan/plan.ts";
 import { findPair } from "./plan/preview.ts";
 import type { Plan } from "./plan/shelf.ts";
 import type { LiveCaller } from "./ports.ts";
+import type { ToldWithEnd } from "./record/requests.ts";
 import type { Deployment } from "./rollback/deployments.ts";
 import { prepareRollback } from "./rollback/rollback.ts";
 import type { Run } from "./run/run.ts";
@@ -47,7 +48,7 @@ export interface CallRequest {
   /** What the log is to say of where it came from, with its first intent or its refusal. */
   readonly context?: (callId: CallId) => NewEvent;
   /** What it is to say together with the end of a plain read that was answered well. */
-  readonly closing?: (callId: CallId) => readonly NewEvent[];
+  readonly closing?: (callId: CallId) => ToldWithEnd;
   /** The open operation that the agent asks a person to go past. */
   readonly repeatOf?: string | undefined;
   /** The trace that the agent says it belongs to. */

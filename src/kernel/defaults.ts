@@ -418,6 +418,7 @@ export const defaults = {
   logCheckMs: 86_400_000,
   /** Characters of one part of a content: six times as many at most once they are escaped. */
   logContentUnits: 10_000,
+  logInlineUnits: 4_000,
   logRecordBytes: 65_536,
   logQueueBytes: 8_388_608,
   logSpaceBytes: 1_048_576,

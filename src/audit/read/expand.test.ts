@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { decodeRecord } from "../codec.ts";
-import { type AttemptBegun, type AttemptEnded, eventsIn, type LogRecord } from "../event.ts";
+import { type Asked, type AttemptBegun, type AttemptEnded, eventsIn, type LogRecord } from "../event.ts";
 import { expand } from "./expand.ts";
 
 const facts = {
@@ -224,6 +224,71 @@ test("an operation on a host is named by user, host and port, and its URL by the
   assert.equal(intent?.event_type === "intent_accepted" && intent.url, "ssh://gw@host.example:22/restart");
 });
 
+const asked: Asked = {
+  plane: "agent",
+  principal: "/usr/bin/node pid 7 uid 1000",
+  endpoint: "POST /v1/runs/{run_id}/calls",
+  media_type: "application/json",
+  request_digest: "sha256:11",
+  fields_digest: "sha256:22",
+  decision: "caller 7",
+  status: 200,
+  correlation_id: "req_1",
+};
+
+test("the record of a call's first send stands for the text of its request too, before all else", () => {
+  const { event_type: _, ...first } = begun;
+  const [kept, ...rest] = expand({ ...first, event_type: "call_begun", kept_text: "{}" });
+  assert.deepEqual(kept, {
+    sequence: 11,
+    event_id: "evt_01m3250vz8qtm74n210jtsct8v",
+    event_type: "content_kept",
+    occurred_at: begun.occurred_at,
+    what: "request",
+    digest: "sha256:aa",
+    part: 0,
+    parts: 1,
+    text: "{}",
+  });
+  assert.deepEqual(rest, expand({ ...begun, sequence: 12 }));
+  const [hidden] = expand({ ...first, event_type: "call_begun", kept_text: "{}", kept_digest: "sha256:bb" });
+  assert.equal(hidden?.event_type === "content_kept" && hidden.digest, "sha256:bb");
+});
+
+test("the record of an end that is the answer to its request stands for the word about that request too, behind all else", () => {
+  const { event_type: _, ...last } = ended;
+  const events = expand({ ...last, event_type: "call_ended", asked: { ...asked, fields: "{}" } });
+  assert.deepEqual(events.slice(0, 3), expand(ended));
+  const { occurred_at } = ended;
+  assert.deepEqual(events.slice(3), [
+    {
+      sequence: 18,
+      event_id: "evt_01m3250vz93zzzzzzzzzzzzzzz",
+      event_type: "content_kept",
+      occurred_at,
+      what: "fields",
+      digest: "sha256:22",
+      part: 0,
+      parts: 1,
+      text: "{}",
+    },
+    {
+      sequence: 19,
+      event_id: "evt_01m3250vz94zzzzzzzzzzzzzzz",
+      event_type: "request_accepted",
+      occurred_at,
+      run_id: "run_1",
+      call_id: "call_1",
+      ...asked,
+    },
+  ]);
+  const without = expand({ ...last, event_type: "call_ended", asked: { ...asked, fields_digest: null } });
+  assert.deepEqual(
+    without.slice(3).map(({ event_type, sequence }) => [event_type, sequence]),
+    [["request_accepted", 18]],
+  );
+});
+
 /** Any choice of the members that a record may leave out. */
 const choices: fc.Arbitrary<Partial<AttemptBegun>> = fc.record(
   {
@@ -261,8 +326,15 @@ test("a record stands for as many events as it takes sequences, each as its tabl
   const { authorized_by: _by, approval_id: _approval, ...plain } = begun;
   const { remote_status: _s, provider_request_id: _p, response_digest: _r, charged_cents: _c, ...bare } = ended;
   fc.assert(
-    fc.property(choices, ends, (some, others) => {
-      for (const record of [{ ...plain, ...some } as LogRecord, { ...bare, ...others } as LogRecord]) {
+    fc.property(choices, ends, fc.option(fc.string(), { nil: undefined }), (some, others, text) => {
+      const first = { ...plain, ...some };
+      const last = { ...bare, ...others };
+      const records = [
+        ...[first, last],
+        { ...first, event_type: "call_begun", kept_text: text ?? "" },
+        { ...last, event_type: "call_ended", asked: { ...asked, ...(text === undefined ? {} : { fields: text }) } },
+      ] as readonly LogRecord[];
+      for (const record of records) {
         const events = expand(record);
         assert.equal(events.length, eventsIn(record));
         assert.deepEqual(

@@ -6,9 +6,15 @@ import type { AttemptBegun, AttemptEnded, AuditEvent, LogRecord } from "../event
 export function expand(record: LogRecord): readonly AuditEvent[] {
   switch (record.event_type) {
     case "attempt_begun":
-      return begun(record);
+      return begun(record, record.sequence);
     case "attempt_ended":
       return ended(record);
+    case "call_begun":
+      return [keptRequest(record), ...begun(record, record.sequence + 1)];
+    case "call_ended": {
+      const events = ended(record);
+      return [...events, ...answered(record, record.sequence + events.length)];
+    }
     default:
       return [record];
   }
@@ -16,7 +22,7 @@ export function expand(record: LogRecord): readonly AuditEvent[] {
 
 type Numbered<Record> = Record & { readonly sequence: number };
 
-function begun(record: Numbered<AttemptBegun>): readonly AuditEvent[] {
+function begun(record: AttemptBegun, sequence: number): readonly AuditEvent[] {
   const { event_id, occurred_at, run_id, action, channel, destination, path } = record;
   const linked = links(record, event_id);
   const granted: AuditEvent[] =
@@ -24,7 +30,7 @@ function begun(record: Numbered<AttemptBegun>): readonly AuditEvent[] {
       ? []
       : [
           {
-            sequence: record.sequence,
+            sequence,
             event_id: furtherEventId(event_id, 1),
             event_type: "authorization_granted",
             occurred_at,
@@ -37,7 +43,7 @@ function begun(record: Numbered<AttemptBegun>): readonly AuditEvent[] {
             request_digest: record.request_digest,
           },
         ];
-  const first = record.sequence + granted.length;
+  const first = sequence + granted.length;
   return [
     ...granted,
     {
@@ -165,7 +171,53 @@ function ended(record: Numbered<AttemptEnded>): readonly AuditEvent[] {
   return events;
 }
 
+function keptRequest(record: CallBegun & LogRecord): AuditEvent {
+  const { sequence, event_id, occurred_at, kept_text, request_digest, kept_digest = request_digest } = record;
+  const envelope = {
+    sequence,
+    event_id: furtherEventId(event_id, 4),
+    event_type: "content_kept",
+    occurred_at,
+  } as const;
+  return { ...envelope, what: "request", digest: kept_digest, part: 0, parts: 1, text: kept_text };
+}
+
+/** The word about the request that the end was the answer to, and its fields before it. */
+function answered({ event_id, occurred_at, run_id, call_id, asked }: CallEnded, next: number): readonly AuditEvent[] {
+  const { fields, ...accepted } = asked;
+  const kept: AuditEvent[] =
+    fields === undefined
+      ? []
+      : [
+          {
+            sequence: next,
+            event_id: furtherEventId(event_id, 4),
+            event_type: "content_kept",
+            occurred_at,
+            what: "fields",
+            digest: accepted.fields_digest ?? "",
+            part: 0,
+            parts: 1,
+            text: fields,
+          },
+        ];
+  return [
+    ...kept,
+    {
+      sequence: next + kept.length,
+      event_id: furtherEventId(event_id, 5),
+      event_type: "request_accepted",
+      occurred_at,
+      run_id,
+      call_id,
+      ...accepted,
+    },
+  ];
+}
+
 type Facts = AttemptBegun | AttemptEnded;
+type CallBegun = Extract<AttemptBegun, { readonly event_type: "call_begun" }>;
+type CallEnded = Extract<AttemptEnded, { readonly event_type: "call_ended" }>;
 
 function links({ call_id, session_id, operation_id }: Facts, attempt_id: string) {
   const base = { call_id, attempt_id, session_id };

@@ -87,7 +87,7 @@ async function makeAttempt(core: AttemptNeeds, sending: Sending | CustodySending
   const state = verdict.kind === "unknown" ? "unknown" : "settled";
   const attempted = { attemptId, reservation, held, observation, verdict, cost, counted: paid };
   const { after, fault } = comeAfter(sending, attempted);
-  const told = [completionRecord(core, sending, attempted, startedAt), ...events, ...after.events];
+  const told = [completionRecord(core, sending, attempted, startedAt, after.asked), ...events, ...after.events];
   const kept = [...ownRows(core, sending, attemptId, state, reservation), ...claimed, ...rows, ...after.rows];
   await core.ledger.record(`${sending.errand}.settled`, told, kept).catch((error: unknown) => {
     // What nobody could write down was sent all the same: it is not refused, it is unknown.

@@ -1,5 +1,5 @@
 import { plainUrl } from "../../audit/event/attempts.ts";
-import type { NewEvent } from "../../audit/event.ts";
+import type { Asked, NewEvent } from "../../audit/event.ts";
 import { describeSend, reachedBy } from "../../conventions/action/send.ts";
 import { digestBody } from "../../conventions/action/spooled.ts";
 import { attemptsRemaining, spendRemainingCents } from "../../conventions/budget/budget.ts";
@@ -8,6 +8,7 @@ import { type CostRecord, reservationRecord } from "../../conventions/budget/rec
 import type { Verdict } from "../../conventions/outcome/classify.ts";
 import { digestBytes, digestText } from "../../kernel/canonical-json.ts";
 import { isoTime } from "../../kernel/clock.ts";
+import { defaults } from "../../kernel/defaults.ts";
 import { type Authorization, describeAuthorization } from "../approval/authorize.ts";
 import { reservedFor } from "../outbound/admit.ts";
 import type { Outbound } from "../outbound/outbound.ts";
@@ -30,9 +31,13 @@ export function intentEvents(
   attemptId: string,
   reservation: Reservation,
 ): NewEvent[] {
-  const told = [...contextEvents(sending), ...keptEvents(core, sending.outbound)];
-  if (!isPreview(sending.outbound)) return [...told, begunRecord(core, sending, attemptId, reservation)];
   const { run, outbound, authorization } = sending;
+  const { text } = outbound.bound.kept;
+  if (outbound.textKept !== true && !isPreview(outbound) && text.length <= defaults.logInlineUnits) {
+    return [...contextEvents(sending), begunRecord(core, sending, attemptId, reservation, text)];
+  }
+  const told = [...contextEvents(sending), ...keptEvents(core, outbound)];
+  if (!isPreview(outbound)) return [...told, begunRecord(core, sending, attemptId, reservation)];
   const url = shownUrlOf(sending);
   const { kept } = outbound.bound;
   return [
@@ -65,12 +70,13 @@ export function intentEvents(
   ];
 }
 
-/** The intent in one record: a reader meets the grant, the intent, its start and the reservation. */
+/** The intent in one record: a reader meets the request, where it is told here, the grant, the intent, its start and the reservation. */
 function begunRecord(
   core: Pick<AttemptNeeds, "ports">,
   sending: Sending | CustodySending,
   attemptId: string,
   reservation: Reservation,
+  keptText?: string,
 ): NewEvent {
   const { outbound, request, authorization } = sending;
   const url = shownUrlOf(sending);
@@ -82,7 +88,7 @@ function begunRecord(
   const first = !told.has(authorization);
   const envelope = {
     event_id: attemptId,
-    event_type: "attempt_begun",
+    event_type: keptText === undefined ? "attempt_begun" : "call_begun",
     occurred_at: isoTime(core.ports.clock.wallMs()),
   } as const;
   return {
@@ -100,7 +106,8 @@ function begunRecord(
     traceparent_claimed: sending.traceparent ?? undefined,
     request_digest: outbound.requestDigest,
     kept_digest: kept.whole ? undefined : digestText(kept.text),
-  };
+    kept_text: keptText,
+  } as NewEvent;
 }
 
 /**
@@ -203,6 +210,7 @@ export function completionRecord(
   sending: Sending | CustodySending,
   attempted: Attempted,
   startedAt: string,
+  asked?: Asked,
 ): NewEvent {
   // What a preview found is written by whoever reads it.
   if (isPreview(sending.outbound)) return previewSettled(core, sending, attempted);
@@ -211,7 +219,7 @@ export function completionRecord(
   const answered = observation.kind === "answered" ? observation : null;
   const streamed = "streamed" in observation ? observation.streamed : undefined;
   return {
-    ...factsOf(core.envelope("attempt_ended"), sending, reservation),
+    ...factsOf(core.envelope(asked === undefined ? "attempt_ended" : "call_ended"), sending, reservation),
     attempt_id: attempted.attemptId,
     started_at: startedAt,
     target_boundary: outbound.reach.destination,
@@ -230,7 +238,8 @@ export function completionRecord(
     charge_basis: cost.basis,
     charged_cents: cost.charged_cents ?? undefined,
     overage_cents: cost.overage_cents === 0 ? undefined : cost.overage_cents,
-  };
+    asked,
+  } as NewEvent;
 }
 
 function previewSettled(

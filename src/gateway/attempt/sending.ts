@@ -1,4 +1,4 @@
-import type { NewEvent } from "../../audit/event.ts";
+import type { Asked, NewEvent } from "../../audit/event.ts";
 import type { Send } from "../../conventions/action/send.ts";
 import type { RunBudget } from "../../conventions/budget/budget.ts";
 import type { Reservation } from "../../conventions/budget/decide.ts";
@@ -80,6 +80,8 @@ export type HeldByOperation = "held_by_operation";
 export interface Beside {
   readonly events: readonly NewEvent[];
   readonly rows: readonly StateRow[];
+  /** What the record of the end itself says of the request that it answers. */
+  readonly asked?: Asked | undefined;
 }
 
 /** An attempt of a live session, paid by its run. */

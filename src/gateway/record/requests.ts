@@ -1,4 +1,4 @@
-import type { NewEvent } from "../../audit/event.ts";
+import type { Asked, NewEvent } from "../../audit/event.ts";
 import { canonicalJson, digestText } from "../../kernel/canonical-json.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { Denied } from "../../kernel/failure.ts";
@@ -40,9 +40,23 @@ export interface PlaneRequest {
 /** Writes down what the planes take and refuse. It never throws: what was answered was, and a log that failed says so itself. */
 export interface RequestRecorder {
   record(request: PlaneRequest): Promise<void>;
-  /** What is to be written of a request, for whoever writes it with something else; nothing where it was counted. */
-  tell(request: PlaneRequest): readonly NewEvent[];
+  /** What is to be written of one that was answered, for whoever writes it with the end of its call; nothing where it was counted. */
+  tellWithEnd(request: AnsweredRequest): ToldWithEnd;
 }
+
+export interface AnsweredRequest extends PlaneRequest {
+  readonly outcome: Answered;
+}
+
+type Answered = Extract<PlaneRequest["outcome"], { readonly kind: "answered" }>;
+
+/** A word about a request: in the record of an end, where it is short, or behind it. */
+export interface ToldWithEnd {
+  readonly asked?: Asked;
+  readonly events: readonly NewEvent[];
+}
+
+export const UNTOLD: ToldWithEnd = { events: [] };
 
 type Counted = Pick<PlaneRequest, "plane" | "principal"> & { readonly code: Denied["code"] | null };
 
@@ -70,27 +84,44 @@ export function createRequestRecorder(core: RecordNeeds): RequestRecorder {
     tellCounted,
   );
 
-  function tell(request: PlaneRequest): readonly NewEvent[] {
+  /** Who pays for what is told of it, nobody where a person has said yes; undefined where it was counted. */
+  function admit(request: PlaneRequest): string | null | undefined {
     const { plane, who, outcome } = request;
     const code = outcome.kind === "denied" ? outcome.denied.code : null;
     const recordedAs = outcome.kind === "denied" ? outcome.denied.circumstance.recordedAs : undefined;
     // The gateway has counted it among many already; once is enough.
-    if (recordedAs === "counted") return [];
+    if (recordedAs === "counted") return undefined;
     const gate = outcome.kind === "denied" ? refusals : answers;
     const counted = { plane, principal: who, code };
     // What the gateway wrote on its own has passed one gate; held up at a second it would count twice.
     const payer = isApproved(core, request) ? null : who;
-    if (recordedAs === undefined && !gate.pass(`${plane} ${who}`, `${plane} ${who} ${code}`, counted, payer)) return [];
-    const events = eventsOf(core, request);
-    if (payer !== null) core.volume.charge(payer, bytesOf(events));
-    return events;
+    if (recordedAs !== undefined || gate.pass(`${plane} ${who}`, `${plane} ${who} ${code}`, counted, payer))
+      return payer;
+    return undefined;
+  }
+
+  function charge(payer: string | null, told: readonly object[]): void {
+    if (payer !== null) core.volume.charge(payer, bytesOf(told));
   }
 
   return {
-    tell,
+    tellWithEnd(request) {
+      const payer = admit(request);
+      if (payer === undefined) return UNTOLD;
+      const asked = askedOf(request, request.outcome);
+      const told =
+        (asked.fields?.length ?? 0) <= defaults.logInlineUnits
+          ? { asked, events: [] }
+          : { events: acceptedEvents(core, asked, request.outcome) };
+      charge(payer, "asked" in told ? [asked] : told.events);
+      return told;
+    },
     async record(request) {
-      const events = tell(request);
-      if (events.length > 0) await core.ledger.record("request.told", events).catch(() => undefined);
+      const payer = admit(request);
+      if (payer === undefined) return;
+      const events = eventsOf(core, request);
+      charge(payer, events);
+      await core.ledger.record("request.told", events).catch(() => undefined);
     },
   };
 }
@@ -112,41 +143,75 @@ function textOf(fields: JsonObject, units: number): string | null {
   return text.length > units ? null : text;
 }
 
-function eventsOf(core: Pick<RecordNeeds, "envelope">, request: PlaneRequest): readonly NewEvent[] {
-  const { plane, principal, operator, traceparent, endpoint, requestDigest, correlationId, outcome } = request;
-  const fields = textOf(request.fields, outcome.kind === "denied" ? REFUSED_UNITS : ACCEPTED_UNITS);
-  const digest = fields === null ? null : digestText(fields);
-  const shared = {
+/** What is the same of every request, but for what became of it. */
+function commonOf({ plane, principal, operator, traceparent, endpoint, mediaType, correlationId }: PlaneRequest) {
+  return {
     plane,
     principal,
-    ...(operator === null ? {} : { operator }),
-    ...(traceparent === null ? {} : { traceparent_claimed: traceparent }),
+    operator: operator ?? undefined,
+    traceparent_claimed: traceparent ?? undefined,
     endpoint,
-    media_type: request.mediaType,
-    fields_digest: digest,
+    media_type: mediaType,
     correlation_id: correlationId,
   };
-  const kept = fields === null || digest === null ? [] : contentEvents(core.envelope, "fields", fields, digest);
-  if (outcome.kind === "answered") {
-    const { decision, status, runId, callId } = outcome;
-    const names = { ...(runId === null ? {} : { run_id: runId }), ...(callId === null ? {} : { call_id: callId }) };
-    const accepted = { request_digest: requestDigest ?? "", decision, status };
-    return [...kept, { ...core.envelope("request_accepted"), ...names, ...shared, ...accepted }];
-  }
+}
+
+function askedOf(request: PlaneRequest, { decision, status }: Answered): Asked {
+  const fields = textOf(request.fields, ACCEPTED_UNITS);
+  return {
+    ...commonOf(request),
+    request_digest: request.requestDigest ?? "",
+    fields_digest: fields === null ? null : digestText(fields),
+    decision,
+    status,
+    fields: fields ?? undefined,
+  };
+}
+
+function acceptedEvents(
+  core: Pick<RecordNeeds, "envelope">,
+  { fields, ...accepted }: Asked,
+  { runId, callId }: Answered,
+): readonly NewEvent[] {
+  return [
+    ...fieldsKept(core, fields, accepted.fields_digest),
+    {
+      ...core.envelope("request_accepted"),
+      run_id: runId ?? undefined,
+      call_id: callId ?? undefined,
+      ...accepted,
+    },
+  ];
+}
+
+function fieldsKept(
+  core: Pick<RecordNeeds, "envelope">,
+  fields: string | null | undefined,
+  digest: string | null,
+): readonly NewEvent[] {
+  return fields == null || digest === null ? [] : contentEvents(core.envelope, "fields", fields, digest);
+}
+
+function eventsOf(core: Pick<RecordNeeds, "envelope">, request: PlaneRequest): readonly NewEvent[] {
+  const { outcome } = request;
+  if (outcome.kind === "answered") return acceptedEvents(core, askedOf(request, outcome), outcome);
+  const fields = textOf(request.fields, REFUSED_UNITS);
+  const digest = fields === null ? null : digestText(fields);
   const { code, message, circumstance } = outcome.denied;
   const body = request.body();
   const { runId, callId, recordedAs } = circumstance;
   return [
-    ...kept,
+    ...fieldsKept(core, fields, digest),
     {
       ...core.envelope("request_refused"),
-      ...(runId === undefined ? {} : { run_id: runId }),
-      ...(callId === undefined ? {} : { call_id: callId }),
-      ...(typeof recordedAs === "object" ? { parent_event_id: recordedAs.eventId } : {}),
-      ...shared,
+      run_id: runId,
+      call_id: callId,
+      parent_event_id: typeof recordedAs === "object" ? recordedAs.eventId : undefined,
+      ...commonOf(request),
       code,
       reason: message,
-      request_digest: requestDigest,
+      request_digest: request.requestDigest,
+      fields_digest: digest,
       body_digest: body.digest,
       body_bytes: body.bytes,
     },

@@ -43,6 +43,7 @@ export function createMeter(nowMs: () => number, onEvents: (events: readonly New
       switch (event.event_type) {
         case "action_finished":
         case "attempt_ended":
+        case "call_ended":
           add(outcomes, event.outcome, 1);
           break;
         case "call_denied":

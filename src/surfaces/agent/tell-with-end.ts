@@ -4,6 +4,7 @@ import type { CallResult } from "../../conventions/outcome/result.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { CallRequest } from "../../gateway/prepare.ts";
 import { nameCaller } from "../../gateway/record/record.ts";
+import { UNTOLD } from "../../gateway/record/requests.ts";
 import type { Call } from "../../gateway/run/run.ts";
 import type { Sleep } from "../../kernel/clock.ts";
 import { describeRequest, type Named, safeFields } from "../plane/record-request.ts";
@@ -27,9 +28,9 @@ export function tellWithEnd(gateway: Gateway, context: AgentContext, runId: stri
   let answered = false;
   return {
     closing(callId) {
-      if (answered) return [];
+      if (answered) return UNTOLD;
       context.told = true;
-      return gateway.requests.tell(
+      return gateway.requests.tellWithEnd(
         describeRequest("agent", nameAgent(context), known, {
           fields: safeFields(known.fields, gateway.definition),
           correlationId: context.correlationId,

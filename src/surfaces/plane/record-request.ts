@@ -16,12 +16,12 @@ export interface Tellable {
 }
 
 /** A request as the log is told of it. */
-export function describeRequest(
+export function describeRequest<Outcome extends PlaneRequest["outcome"]>(
   plane: PlaneRequest["plane"],
   named: Named,
   { endpoint, media_type, request_digest }: KnownOfRequest,
-  rest: Pick<PlaneRequest, "fields" | "correlationId" | "body" | "outcome">,
-): PlaneRequest {
+  rest: Pick<PlaneRequest, "fields" | "correlationId" | "body"> & { readonly outcome: Outcome },
+): PlaneRequest & { readonly outcome: Outcome } {
   return { plane, ...named, endpoint, mediaType: media_type, requestDigest: request_digest, ...rest };
 }
 
