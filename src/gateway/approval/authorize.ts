@@ -19,6 +19,8 @@ export type Authorization = Brand<
     readonly bounded?: readonly string[];
     /** The very grant that covers this call, whatever its session stands on. */
     readonly grant?: StandingOn;
+    /** The log knows of it: retries and confirming reads rest on that of their call. */
+    told?: true;
   },
   "Authorization"
 >;

@@ -9,7 +9,7 @@ import type { Verdict } from "../../conventions/outcome/classify.ts";
 import { digestBytes, digestText } from "../../kernel/canonical-json.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
-import { type Authorization, describeAuthorization } from "../approval/authorize.ts";
+import { describeAuthorization } from "../approval/authorize.ts";
 import { reservedFor } from "../outbound/admit.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import { contentEvents } from "../record/content.ts";
@@ -85,7 +85,7 @@ function begunRecord(
   const { kept } = outbound.bound;
   const boundary = outbound.reach.destination;
   const { approvalId, authorizedBy } = authorization;
-  const first = !told.has(authorization);
+  const first = authorization.told !== true;
   const envelope = {
     event_id: attemptId,
     event_type: keptText === undefined ? "attempt_begun" : "call_begun",
@@ -162,8 +162,8 @@ function shownUrlOf({ outbound: { bound }, request }: Shot): string {
   return bound.kept.url === first ? url : `${new URL(url).origin}/…`;
 }
 
-/** Authorizations and contexts that the log already knows: retries and confirming reads rest on those of their call. */
-const told = new WeakSet<Authorization | NewEvent>();
+/** Contexts that the log already knows. */
+const told = new WeakSet<NewEvent>();
 
 export function isTold(context: NewEvent): boolean {
   return told.has(context);
@@ -175,7 +175,7 @@ function contextEvents({ context }: Shot): NewEvent[] {
 
 /** From here on the log has it: an intent that could not be written leaves the next one to tell. */
 export function tellGranted({ authorization, outbound, context }: Shot): void {
-  told.add(authorization);
+  authorization.told = true;
   if (context !== undefined) told.add(context);
   outbound.textKept = true;
 }
@@ -188,7 +188,7 @@ function grantEvents(
   target: string,
 ): NewEvent[] {
   const { run, outbound, authorization } = sending;
-  if (told.has(authorization)) return [];
+  if (authorization.told === true) return [];
   const { approvalId, authorizedBy } = authorization;
   return [
     {

@@ -15,8 +15,10 @@ export function endingOf(work: Promise<unknown>): Ending {
   if (known !== undefined) return known;
   const ending: Ending = { over: false, waiting: new Set() };
   endings.set(work, ending);
+  // What is over is not remembered: the answers of thousands of calls are held after their end.
   const end = (): void => {
     ending.over = true;
+    endings.delete(work);
     for (const waker of ending.waiting) waker.wake();
   };
   work.then(end, end);
