@@ -1,6 +1,6 @@
-import { chmodSync, cpSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { compile } from "../compile.ts";
+import { placeProduct } from "../place-product.ts";
 import { cheapen } from "./cheapen.ts";
 
 export interface Product {
@@ -16,7 +16,6 @@ export async function compileProduct(root: string, folder: string): Promise<Prod
   // A run within a run takes the outer one's.
   const given = process.env["GW_TEST_PRODUCT"];
   if (given !== undefined) return { program: given };
-  mkdirSync(folder, { mode: 0o755 });
   const dist = join(folder, "dist");
   const change = (): void => {
     const defaults = join(dist, "src", "kernel", "defaults.js");
@@ -24,11 +23,7 @@ export async function compileProduct(root: string, folder: string): Promise<Prod
     if (process.env["GW_TEST_WHOLE"] !== "1")
       rememberDigests(join(dist, "src", "adapters", "platform", "linux", "image"));
   };
-  // First, since the bundler reads in package.json that all of it are modules.
-  for (const part of ["bin", "packs", "package.json"])
-    cpSync(join(root, part), join(folder, part), { recursive: true });
-  await compile(dist, { types: false, change, root, checked: false });
-  symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
+  await placeProduct(root, folder, change);
   return { program: join(folder, "bin", "gw") };
 }
 
