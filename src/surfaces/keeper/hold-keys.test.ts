@@ -84,3 +84,13 @@ test("all keys are lent for the PIN; five wrong ones in a row and they are gone"
   assert.ok(isGone(raw));
   await assert.rejects(held.open(Secret.fromText("2468")), over);
 });
+
+test("wrong PINs that are tried at once count one by one, and a right one behind them opens nothing", async () => {
+  const { held, raw } = hold();
+  const wrong = Array.from({ length: defaults.pinWrong }, (_, at) => `135${at}`);
+  const tried = wrong.map((text) => held.open(Secret.fromText(text)));
+  tried.push(Promise.allSettled(tried).then(() => held.open(Secret.fromText("2468"))));
+  const codes = (await Promise.allSettled(tried)).map((one) => one.status === "rejected" && one.reason.code).sort();
+  assert.deepEqual(codes, ["login_over", "login_over", "pin_wrong", "pin_wrong", "pin_wrong", "pin_wrong"]);
+  assert.ok(isGone(raw));
+});

@@ -75,7 +75,9 @@ export function holdKeys(holder: KeyHolder, compartment: Compartment, forMs: num
     async open(pin) {
       const { pin: verifier } = keys();
       if (verifier === null) throw new Denied("pin_wrong", "This operator has no PIN: gw operator pin sets one.");
-      const answer = decidePin(guard, await checkPin(verifier, pin));
+      const right = await checkPin(verifier, pin);
+      // Many may be checked at once: those that are wrong count against those that are still under way.
+      const answer = decidePin(guard, right);
       guard = answer.guard;
       if (answer.kind === "accepted") return writeCompartment(keys());
       if (answer.kind === "wrong") {
