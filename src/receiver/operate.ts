@@ -27,6 +27,8 @@ export type WorkEnd =
 const KILL_GRACE_MS = 2_000;
 /** A program that ended may have left others that hold its output open; they are not waited for. */
 const OUTPUT_GRACE_MS = 250;
+/** How often a program that ended at its time limit is looked at for what it left of its group. */
+const GROUP_LOOK_MS = 50;
 
 export function operate(work: Work, onOutput: (frame: OutputFrame) => void): Promise<WorkEnd> {
   return new Promise((resolve) => {
@@ -42,21 +44,26 @@ export function operate(work: Work, onOutput: (frame: OutputFrame) => void): Pro
     let left = work.outputBytes;
     let truncated = false;
     let timedOut = false;
+    let killed = false;
     let settled = false;
+    const clearTimers = (): void => {
+      for (const timer of timers) clearTimeout(timer);
+    };
     const settle = (end: WorkEnd): void => {
       if (settled) return;
       settled = true;
-      for (const timer of timers) clearTimeout(timer);
+      clearTimers();
       child.stdout.destroy();
       child.stderr.destroy();
       resolve(end);
     };
     const later = (ms: number, action: () => void) => timers.push(setTimeout(action, ms));
-    const signalGroup = (signal: NodeJS.Signals): void => {
+    /** False where nothing is left of it, or nothing that is ours to end. Signal 0 only looks. */
+    const signalGroup = (signal: NodeJS.Signals | 0): boolean => {
       try {
-        if (child.pid !== undefined) process.kill(-child.pid, signal);
+        return child.pid !== undefined && process.kill(-child.pid, signal);
       } catch {
-        // Gone already, or not ours to end.
+        return false;
       }
     };
     for (const stream of ["stdout", "stderr"] as const) {
@@ -75,6 +82,7 @@ export function operate(work: Work, onOutput: (frame: OutputFrame) => void): Pro
       signalGroup("SIGTERM");
       later(KILL_GRACE_MS, () => {
         if (work.elevated) return settle({ kind: "abandoned" });
+        killed = true;
         signalGroup("SIGKILL");
         later(KILL_GRACE_MS, () => settle({ kind: "abandoned" }));
       });
@@ -87,8 +95,15 @@ export function operate(work: Work, onOutput: (frame: OutputFrame) => void): Pro
       const lost = work.elevated && signal === "SIGKILL";
       const end = () =>
         settle(lost ? { kind: "abandoned" } : { kind: "ended", exitStatus, signal, timedOut, truncated });
-      child.on("close", end);
-      later(OUTPUT_GRACE_MS, end);
+      const endSoon = (): void => {
+        // What it started may not have listened to the first signal: the second is for that too.
+        if (timedOut && !work.elevated && !killed && signalGroup(0)) return void later(GROUP_LOOK_MS, endSoon);
+        // It ended, and is not late for what it left its output to.
+        clearTimers();
+        child.on("close", end);
+        later(OUTPUT_GRACE_MS, end);
+      };
+      endSoon();
     });
   });
 }

@@ -100,6 +100,21 @@ test("a program that does not listen to the first signal gets the second", async
   assert.ok(end.kind === "ended" && end.timedOut && end.signal === "SIGKILL");
 });
 
+test("what a program started and that does not listen to the first signal ends with it all the same", async () => {
+  const pid = join(folder, "deaf-pid");
+  const script = join(folder, "deaf-child");
+  const text = `#!/bin/sh\n(trap '' TERM; exec sh -c 'echo $$ > ${pid}; while :; do sleep 0.1; done') &\nwait\n`;
+  writeFileSync(script, text, { mode: 0o700 });
+  const end = await runUntil(
+    (timeoutMs) => work(script, [], { timeoutMs }),
+    () => existsSync(pid),
+  );
+  assert.ok(end.kind === "ended" && end.timedOut && end.signal === "SIGTERM");
+  const child = Number(readFileSync(pid, "utf8"));
+  for (let turn = 0; turn < 500 && isRunning(child); turn++) await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.equal(isRunning(child), false);
+});
+
 test("what sudo raised is not believed to have ended when only sudo can have been killed", async () => {
   const raised = { elevated: true, timeoutMs: 500 };
   const raisedFor = (timeoutMs: number): Work => work(stubborn, [], { elevated: true, timeoutMs });
@@ -121,6 +136,16 @@ test("a program that leaves another behind is not waited for", async () => {
   const { end, stdout } = await run(work(script, []));
   assert.ok(end.kind === "ended" && !end.timedOut);
   assert.equal(stdout, "left\n");
+});
+
+test("a program that ended in time is not called late for what it left behind", async () => {
+  const script = join(folder, "late-leaver");
+  writeFileSync(script, "#!/bin/sh\nsleep 3 &\n", { mode: 0o700 });
+  const runOnce = async () => (await run(work(script, [], { timeoutMs: 200 }))).end;
+  let end = await runOnce();
+  // On a slow machine it may really be late.
+  for (let turn = 0; turn < 50 && end.kind === "ended" && end.signal !== null; turn++) end = await runOnce();
+  assert.deepEqual(end, { kind: "ended", exitStatus: 0, signal: null, timedOut: false, truncated: false });
 });
 
 test("a program that cannot be started ends with 127", async () => {
