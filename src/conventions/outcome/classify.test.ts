@@ -75,8 +75,10 @@ test("an operation that a signal or its time limit ended on a host may have come
   };
   const killed = { signal: "SIGKILL" };
   assert.deepEqual(says(137, killed), ["unknown", "ended_by_SIGKILL"]);
-  assert.deepEqual(says(3, { "timed-out": "true" }), ["unknown", "exit_3"]);
-  assert.deepEqual(says(0, { "timed-out": "true" }), ["success", null]);
+  for (const status of [3, 0]) {
+    assert.deepEqual(says(status, { "timed-out": "true" }), ["unknown", "time_limit"]);
+    assert.deepEqual(says(status, { "timed-out": "true" }, false), ["error", "time_limit"]);
+  }
   assert.deepEqual(says(137, killed, false), ["error", "ended_by_SIGKILL"]);
 });
 

@@ -53,10 +53,12 @@ function classifyBy(channel: Send["kind"], observation: Answered, sideEffect: bo
 function classifyReport(observation: Answered, sideEffect: boolean): Verdict {
   const { status, headers } = observation;
   if (headers["frame"] === "refused") return { kind: "error", reason: headers["code"] ?? "refused", observation };
-  if (status === 0) return { kind: "success", observation };
   const { signal } = headers;
-  const brokenOff = signal !== undefined || headers["timed-out"] === "true";
-  const reason = signal === undefined ? `exit_${status}` : `ended_by_${signal}`;
+  const timedOut = headers["timed-out"] === "true";
+  // Also with status 0: so ends whoever stops in good order when told to.
+  if (status === 0 && !timedOut) return { kind: "success", observation };
+  const brokenOff = signal !== undefined || timedOut;
+  const reason = signal !== undefined ? `ended_by_${signal}` : timedOut ? "time_limit" : `exit_${status}`;
   return { kind: sideEffect && brokenOff ? "unknown" : "error", reason, observation };
 }
 

@@ -7,13 +7,13 @@ import { readRequestStatus } from "./request-status.ts";
 const ID = "evt_one";
 const tell = (body: JsonValue) => readRequestStatus(ID, body);
 
-test("only an exit status of zero is a success", () => {
+test("only an exit status of zero that came in time is a success", () => {
   const end = (exit_status: JsonValue, signal: JsonValue = null, timed_out = false) =>
     tell({ request_id: ID, state: "finished", exit_status, signal, timed_out });
   assert.deepEqual(end(0), { kind: "succeeded" });
   assert.deepEqual(end(7), { kind: "failed", proof: "exit_7" });
-  assert.deepEqual(end(0, null, true), { kind: "succeeded" });
-  for (const cut of [end(null, "SIGKILL"), end(7, null, true)]) assert.deepEqual(cut, { kind: "interrupted" });
+  for (const cut of [end(null, "SIGKILL"), end(7, null, true), end(0, null, true)])
+    assert.deepEqual(cut, { kind: "interrupted" });
   for (const unclear of [end(null), end("0"), end(false), end(null, "\u001b[2J")])
     assert.equal(unclear.kind, "unclear");
 });

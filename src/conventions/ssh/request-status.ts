@@ -30,9 +30,9 @@ export function readRequestStatus(requestId: string, body: JsonValue): RequestSt
 
 /** What a signal or its time limit ended did not say itself how far it had come. */
 function readEnd(...[exitStatus, signal, timedOut]: readonly (JsonValue | undefined)[]): RequestStatus {
+  if (typeof exitStatus === "number" && timedOut === true) return { kind: "interrupted" };
   if (exitStatus === 0) return { kind: "succeeded" };
-  if (typeof exitStatus === "number")
-    return timedOut === true ? { kind: "interrupted" } : { kind: "failed", proof: `exit_${exitStatus}` };
+  if (typeof exitStatus === "number") return { kind: "failed", proof: `exit_${exitStatus}` };
   if (typeof signal === "string" && /^SIG[A-Z0-9]{1,12}$/.test(signal)) return { kind: "interrupted" };
   return { kind: "unclear", why: "not_a_status" };
 }
