@@ -234,6 +234,8 @@ test("an operation that is not closed is not taken", () => {
     [{ executable: "/usr/bin/sudo", arguments: ["/usr/local/sbin/x"] }, "arguments"],
     [{ executable: "/usr/bin/sudo", arguments: ["-n", "--", "/bin/sh"] }, "arguments"],
     [{ executable: "/usr/bin/sudo", arguments: ["-n", "--", "x"] }, "arguments"],
+    [{ executable: "/usr/bin/sudo", arguments: ["-n", "--", "/usr/bin/sudo", "-n", "--", "/bin/sh"] }, "arguments"],
+    [{ executable: "/usr/bin/sudo.ws", arguments: ["-n", "--", "/usr/local/sbin/x"] }, "arguments"],
     [
       {
         executable: "/usr/bin/sudo",
@@ -247,4 +249,28 @@ test("an operation that is not closed is not taken", () => {
   for (const [entry, member] of bad) {
     assert.equal(withOperation(entry), `operations/one/${member}`, JSON.stringify(entry));
   }
+});
+
+test("no shell, interpreter or runner is taken, by whichever name a system has it", () => {
+  const names = [
+    ...["ash", "mksh", "rbash", "toybox", "busybox", "busybox.static", "bash-static", "ksh93", "deno", "bun", "npx"],
+    ...["perl5.36-x86_64-linux-gnu", "python3.11-dbg", "pypy3", "php8.2-cgi", "lua5.4", "vim.tiny", "nc.openbsd"],
+    ...["taskset", "prlimit", "setarch", "linux64", "x86_64", "sg", "strace", "gdb", "tmux", "ssh-agent", "java"],
+    ...["ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "ld-musl-x86_64.so.1", "ld.so"],
+  ];
+  const taken = names.filter(
+    (name) => withOperation({ executable: `/usr/bin/${name}` }) !== "operations/one/executable",
+  );
+  assert.deepEqual(taken, []);
+  const own = [
+    "systemctl",
+    "node.sh",
+    "env-report",
+    "time-sync",
+    "find-worker",
+    "ldconfig",
+    "restart-web-2",
+    "x86_64-check",
+  ];
+  for (const name of own) assert.equal(typeof withOperation({ executable: `/usr/local/sbin/${name}` }), "object", name);
 });

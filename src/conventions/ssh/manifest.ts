@@ -44,15 +44,27 @@ const TIMEOUT_S_MAX = 3_600;
 /** Of both streams together: no receiver passes on more. */
 export const OUTPUT_BYTES_MAX = 4_194_304;
 const defaultEnvironment = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" };
-/** Programs that take a program as an argument: with one of them the grammar would not be closed. */
-const OPEN_ENDED = new Set(
-  [
-    "sh bash dash zsh ksh csh tcsh fish busybox",
-    "env xargs nohup su runuser setpriv setsid timeout nice ionice chrt stdbuf time watch flock script find parallel",
-    "chroot unshare nsenter systemd-run start-stop-daemon ssh",
-    "python pypy perl ruby node nodejs php lua tclsh awk gawk mawk sed ed vi vim",
-  ].flatMap((names) => names.split(" ")),
+/** Programs that take a program, or the text of one, as an argument: with one of them the grammar would not be closed. */
+const OPEN_ENDED = setOf(
+  "sh bash rbash dash ash zsh rzsh ksh rksh mksh lksh oksh pdksh csh bsd-csh tcsh yash posh fish elvish xonsh pwsh",
+  "busybox toybox command env xargs nohup setsid timeout nice ionice chrt taskset numactl prlimit choom stdbuf time",
+  "watch flock script find parallel rlwrap unbuffer logsave ifne chronic entr eatmydata fakeroot faketime expect",
+  "su sg newgrp runuser setpriv capsh runcon aa-exec gosu su-exec setuidgid chpst softlimit cgexec cpulimit",
+  "setarch linux32 linux64 i386 x86_64 uname26 strace ltrace gdb lldb valgrind perf screen tmux dtach tini dumb-init",
+  "chroot fakechroot proot unshare nsenter bwrap firejail start-stop-daemon daemonize run-parts xvfb-run dbus-run-session",
+  "systemd-run systemd-inhibit systemd-nspawn systemd-cat systemd-socket-activate ssh ssh-agent sshpass autossh dbclient",
+  "socat nc ncat netcat proxychains torsocks",
+  "python pypy micropython perl ruby jruby irb node nodejs deno bun bunx npx uvx pipx qjs php lua luajit texlua tclsh wish",
+  "awk gawk mawk nawk original-awk sed ed ex vi view vim rvim rview vimdiff nvim emacs tcc",
+  "java jshell groovy scala Rscript R julia guile racket erl escript elixir iex ghci runghc ocaml sbcl swipl octave osascript",
 );
+/** Programs that run one with other rights. Of these the grammar knows one, and behind it none. */
+const RAISING = setOf("sudo sudo-rs sudoedit doas pkexec run0 dzdo pfexec please");
+/** How systems tell versions and variants of one program apart: `python3.11`, `perl5.36-x86_64-linux-gnu`, `vim.tiny`. */
+const VARIANT =
+  /[0-9.-]*(?:[.-](?:static|dbg|debug|basic|tiny|nox|gtk3?|athena|cgi|ws|rs|openbsd|traditional)|-?[a-z0-9_]+-linux-gnu\w*)?$/;
+/** The loader runs the program that its argument names. */
+const LOADER = /^ld(?:-linux|-musl)?[\w.-]*\.so(?:\.\d+)?$/;
 const VARIABLE = /^[A-Z][A-Z0-9_]{0,63}$/;
 
 export type ManifestReading =
@@ -147,10 +159,11 @@ function readArgument(entry: JsonValue, fields: ReadonlyMap<string, FieldGrammar
 
 /** sudo runs exactly one named program without asking: `-n -- /absolute/program`. Null without sudo. */
 function elevatedOf(executable: string, args: readonly Argument[]): string | null | undefined {
-  if (!["sudo", "doas", "pkexec", "run0"].includes(baseOf(executable))) return null;
+  if (!isIn(RAISING, executable)) return null;
   if (baseOf(executable) !== "sudo") return undefined;
   const [batch, end, target] = args.map((argument) => (argument.kind === "literal" ? argument.text : undefined));
-  if (batch !== "-n" || end !== "--" || !isAbsolute(target) || isOpenEnded(target)) return undefined;
+  if (batch !== "-n" || end !== "--" || !isAbsolute(target)) return undefined;
+  if (isOpenEnded(target) || isIn(RAISING, target)) return undefined;
   return target;
 }
 
@@ -191,9 +204,18 @@ function isAbsolute(value: JsonValue | undefined): value is string {
   );
 }
 
-/** Also by a name with its version, such as `python3.11`. */
 function isOpenEnded(path: string): boolean {
-  return OPEN_ENDED.has(baseOf(path).replace(/[0-9.-]+$/, ""));
+  return isIn(OPEN_ENDED, path) || LOADER.test(baseOf(path));
+}
+
+/** By its very name, or by that of one of its variants. */
+function isIn(names: ReadonlySet<string>, path: string): boolean {
+  const base = baseOf(path);
+  return names.has(base) || names.has(base.replace(VARIANT, ""));
+}
+
+function setOf(...lines: readonly string[]): ReadonlySet<string> {
+  return new Set(lines.flatMap((names) => names.split(" ")));
 }
 
 function baseOf(path: string): string {
