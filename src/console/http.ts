@@ -45,11 +45,14 @@ export function sendError(response: ServerResponse, error: unknown): void {
   }
 }
 
+/** A page that sleeps reads nothing, for hours: what waits for it is bounded, and what comes after its end is dropped. */
 export function openStream(response: ServerResponse): (event: string, data: unknown) => void {
   response.writeHead(200, { ...HEADERS, "content-type": "text/event-stream" });
   response.write(": hello\n\n");
   return (event, data) => {
+    if (response.writableEnded) return;
     response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+    if (response.writableLength > defaults.consoleUnreadBytes) response.destroy();
   };
 }
 

@@ -180,6 +180,8 @@ export const defaults = {
   consolePageLookMs: 5_000,
   consoleBodyBytes: 65_536,
   consoleConnections: 64,
+  /** What may wait for a page that does not read: then it is hung up on, and asks anew when it wakes. */
+  consoleUnreadBytes: 8_388_608,
   consoleDrafts: 64,
   consoleDraftMs: 180_000,
   /** How long a page stays in that was let in with a passkey. */
