@@ -159,8 +159,11 @@ describe("the Debian package over another one", obstacle === undefined ? {} : { 
     must("test", "-s", "/var/lib/gw/vault.json");
     for (const link of enabled) must("test", "-L", link);
     assert.notEqual(machine.inside(["gw", "--version"]).status, 0);
-    // A mount is emptied, and stays.
+    const emptied = must("dpkg", "--no-triggers", "--purge", "gw");
+    assert.match(emptied, /is a mount of its own: it was emptied, and stays/);
+    assert.equal(must("ls", "-A", "/var/lib/gw"), "");
     must("umount", "/var/lib/gw");
+    must("dpkg", "--no-triggers", "--install", older);
     must("usermod", "-aG", "gw-operators", "daemon");
     must("touch", "/etc/gw/mine");
     const said = must("dpkg", "--no-triggers", "--purge", "gw");
@@ -170,6 +173,20 @@ describe("the Debian package over another one", obstacle === undefined ? {} : { 
     assert.notEqual(machine.inside(["test", "-e", "/var/lib/gw"]).status, 0);
     for (const link of enabled) must("test", "!", "-L", link);
     for (const user of ["gw", "gw-ident"]) assert.notEqual(machine.inside(["getent", "passwd", user]).status, 0);
+  });
+
+  test("what is mounted in the home outlives a purge, with the user whose it is, and keeps nothing else from being done", () => {
+    must("dpkg", "--no-triggers", "--install", older);
+    const disk = "/var/lib/gw/audit";
+    must("mkdir", disk);
+    must("mount", "-t", "tmpfs", "tmpfs", disk);
+    must("touch", `${disk}/0000000001.gwlog`, "/var/lib/gw/vault.json");
+    const said = must("dpkg", "--no-triggers", "--purge", "gw");
+    assert.match(said, /kept \/var\/lib\/gw.*and the user gw/);
+    assert.deepEqual([must("ls", "/var/lib/gw"), must("ls", disk)], ["audit\n", "0000000001.gwlog\n"]);
+    const users = ["gw", "gw-ident"].map((user) => machine.inside(["getent", "passwd", user]).status === 0);
+    assert.deepEqual(users, [true, false]);
+    must("umount", disk);
   });
 
   const run = (command: string, ...args: readonly string[]): void => {
