@@ -73,7 +73,9 @@ test("a pinned Node that is not the released one is never started", (t) => {
 test("gw setup-shell puts this very program on the path, once, and takes it back", (t) => {
   const home = folderFor(t);
   const profile = join(home, ".bashrc");
-  writeFileSync(profile, "alias ll='ls -l'");
+  // In Latin-1, as an older account may have it: no byte of it is ours to change.
+  const own = Buffer.from("alias ll='ls -l' # caf\xe9", "latin1");
+  writeFileSync(profile, own);
   const env = { ...process.env, HOME: home, SHELL: "/bin/bash" };
   const setup = (...more: string[]): string => execFileSync(gw, ["setup-shell", ...more], { encoding: "utf8", env });
   setup();
@@ -85,7 +87,7 @@ test("gw setup-shell puts this very program on the path, once, and takes it back
   assert.equal(shown, (JSON.parse(read("package.json")) as { readonly version: string }).version);
   setup("--undo");
   assert.equal(existsSync(join(home, ".local/bin/gw")), false);
-  assert.equal(readFileSync(profile, "utf8"), "alias ll='ls -l'\n");
+  assert.deepEqual(readFileSync(profile), Buffer.concat([own, Buffer.from("\n")]));
 });
 
 test("gw setup-shell replaces nobody else's gw", (t) => {

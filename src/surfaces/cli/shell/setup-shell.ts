@@ -105,12 +105,13 @@ function rewrite(file: string, change: (text: string) => string, random: Random)
   if (stats !== undefined && (!stats.isFile() || stats.size > MAX_PROFILE_BYTES)) {
     throw new Denied("file_not_regular", `${file} is no file of a shell's settings and was left untouched.`);
   }
-  const before = stats === undefined ? "" : readFileSync(file, "utf8");
+  // A letter a byte, whichever encoding the person's own lines have: ours are ASCII.
+  const before = stats === undefined ? "" : readFileSync(file, "latin1");
   const after = change(before);
   if (after === before) return false;
   makeFolder(dirname(file), 0o755);
   const target = stats === undefined ? file : realpathSync(file);
-  replaceFile(target, Buffer.from(after, "utf8"), random, { ...nodeSteps, list: () => [] });
+  replaceFile(target, Buffer.from(after, "latin1"), random, { ...nodeSteps, list: () => [] });
   chmodSync(target, stats === undefined ? 0o644 : stats.mode & 0o777);
   return true;
 }
