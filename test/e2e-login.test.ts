@@ -1,5 +1,14 @@
 import assert from "node:assert/strict";
-import { copyFileSync, existsSync, lstatSync, readdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
@@ -46,6 +55,17 @@ describe("gw login: the keys stay with a program of the operator for a while", a
     const [name = ""] = readdirSync(folder).filter((one) => one.endsWith(".sock"));
     return join(folder, name);
   };
+
+  /** The programs that keep keys behind this socket, or once did. */
+  const keepersAt = (path: string): readonly string[] =>
+    readdirSync("/proc").filter((one) => {
+      if (!/^\d+$/.test(one)) return false;
+      try {
+        return readFileSync(`/proc/${one}/cmdline`, "utf8").split("\0").includes(path);
+      } catch {
+        return false;
+      }
+    });
 
   test("reading commands ask nothing, and what changes something still asks", async () => {
     const asked = await home.run(["activity"]);
@@ -95,14 +115,7 @@ describe("gw login: the keys stay with a program of the operator for a while", a
     const path = socketOf();
     assert.equal(lstatSync(path).mode & 0o777, 0o600);
     assert.equal(lstatSync(dirname(path)).mode & 0o777, 0o700);
-    const pid = readdirSync("/proc").find((one) => {
-      if (!/^\d+$/.test(one)) return false;
-      try {
-        return readFileSync(`/proc/${one}/cmdline`, "utf8").split("\0").includes(path);
-      } catch {
-        return false;
-      }
-    });
+    const [pid] = keepersAt(path);
     assert.ok(pid !== undefined);
     for (const name of ["mem", "environ", "maps"]) {
       assert.throws(() => readFileSync(`/proc/${pid}/${name}`), { code: "EACCES" }, name);
@@ -163,6 +176,20 @@ request({ socketPath: path, path: "/v1/login" }, (r) => r.on("data", (d) => cons
     assert.match((await home.run(["logout"])).out, /Nobody was logged in/);
     assert.equal(codeOf(await home.run(["activity"])), "terminal_needed");
     await until("nothing is left of it", () => readdirSync(join(`${home.folder}-state`, "gw", "run")).length === 0);
+  });
+
+  test("a login that nobody can reach any more ends, and takes no later one away", async () => {
+    await home.must(["login", "--for", "10m"]);
+    const path = socketOf();
+    const [first = ""] = keepersAt(path);
+    // As by a login session's end, which empties the folder, and by two logins at the same moment.
+    rmSync(path);
+    await home.must(["login", "--for", "10m"]);
+    await until("the first has ended", () => !keepersAt(path).includes(first));
+    assert.equal(keepersAt(path).length, 1);
+    assert.equal((await home.run(["activity"])).code, 0, "reading asks nothing");
+    rmSync(path);
+    await until("the second has ended", () => keepersAt(path).length === 0);
   });
 
   test("when its time is over it is gone by itself", async () => {

@@ -1,4 +1,4 @@
-import { rmSync, writeSync } from "node:fs";
+import { lstatSync, rmSync, writeSync } from "node:fs";
 import { harden } from "../adapters/platform/callers.ts";
 import { isOwnProgram } from "../adapters/platform/own-program.ts";
 import { createClock, systemSleep } from "../adapters/platform/system.ts";
@@ -26,9 +26,14 @@ try {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => stop.abort());
   rmSync(path, { force: true });
   const server = await serveKeys(path, held, { isOwnProgram, ended: () => stop.abort() });
+  const made = socketAt(path);
   writeSync(1, "ready\n");
-  while (held.look() && !stop.signal.aborted) await systemSleep.sleep(defaults.loginLookMs, stop.signal);
+  // Where its socket is gone, or another login's is there, nobody could ask for the keys any more, nor end this.
+  while (held.look() && !stop.signal.aborted && socketAt(path) === made)
+    await systemSleep.sleep(defaults.loginLookMs, stop.signal);
   held.wipe();
+  // To close ours would take away the name, whoever's it is by now.
+  if (socketAt(path) !== made) process.exit(0);
   // First the name: whoever logs in anew finds it free, and nobody finds a socket that nobody serves.
   rmSync(path, { force: true });
   server.close();
@@ -43,4 +48,10 @@ async function readKeys(): Promise<Buffer> {
   const whole = Buffer.concat(chunks);
   for (const chunk of chunks) chunk.fill(0);
   return whole;
+}
+
+/** Which one it is: the number alone may be that of a later one. */
+function socketAt(file: string): string | null {
+  const found = lstatSync(file, { bigint: true, throwIfNoEntry: false });
+  return found === undefined ? null : `${found.dev} ${found.ino} ${found.ctimeNs}`;
 }
