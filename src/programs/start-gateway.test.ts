@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { GATEWAY_FLAGS, gatewayEnvironment } from "./start-gateway.ts";
 
@@ -31,4 +31,12 @@ test("a start of the gateway that is refused is not tried for ever, and gw-ident
   assert.equal(setting("Restart"), "on-failure");
   const ident = readUnit("gw-ident.service");
   assert.deepEqual([ident.setting("Restart"), ident.setting("StartLimitIntervalSec")], ["always", "0"]);
+});
+
+test("both services wait for the volume that the home may be on, before they look whether there is a vault", () => {
+  const [gateway, ident] = [readUnit("gw.service"), readUnit("gw-ident.service")];
+  const home = dirname(ident.setting("ConditionPathExists") ?? "");
+  assert.equal(ident.setting("RequiresMountsFor"), home);
+  // This one waits by itself for the folder of its state.
+  assert.equal(`/var/lib/${gateway.setting("StateDirectory")}`, home);
 });
