@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fs, { readFileSync, rmSync, writeFileSync } from "node:fs";
+import fs, { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { request as ask, createServer } from "node:http";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
@@ -233,13 +233,13 @@ describe("an operator's copy of a log", asUser, () => {
   }
 
   /** A way to the gateway on which what it says of its home can be kept back, or be what it said before. */
-  async function through(alter: (answer: Buffer) => Promise<Buffer>) {
+  async function through(alter: (answer: Buffer) => Promise<Buffer>, about = "/v1/home") {
     const server = createServer((request, response) => {
       const { method, url: path } = request;
       const { connection: _, ...headers } = request.headers;
       const onward = ask({ socketPath: home.operatorSocket, method, path, headers }, async (answer) => {
         const whole = await buffer(answer);
-        const body = path === "/v1/home" ? await alter(whole) : whole;
+        const body = path === about ? await alter(whole) : whole;
         const { "content-length": _length, ...others } = answer.headers;
         response.writeHead(answer.statusCode ?? 0, others).end(body);
       });
@@ -249,6 +249,30 @@ describe("an operator's copy of a log", asUser, () => {
     await new Promise<void>((resolve) => server.listen(path, resolve));
     return { door: { path, requireServer: () => undefined }, close: () => server.close() };
   }
+
+  test("is brought up to date while the log's files are moved to an archive", async () => {
+    const copy = join(makeFolder(), "copy");
+    const folder = join(home.folder, "audit");
+    const [listed, found] = ["0000000000.gwlog", "0000000000.gwlog.seed"].map((name) => join(folder, name)) as [
+      string,
+      string,
+    ];
+    writeFileSync(listed, "moved");
+    // As one that is gone between the folder's list and the look at it.
+    symlinkSync("moved", found);
+    const moving = await through(async (answer) => {
+      rmSync(listed);
+      return answer;
+    }, "/v1/log/files");
+    try {
+      await refreshMirror(moving.door, copy, systemRandom, systemSleep);
+      assert.ok(!readdirSync(join(copy, "audit")).some((name) => name.startsWith("0000000000")));
+      assert.ok(readFileSync(join(copy, "audit", "0000000001.gwlog")).length > 0);
+    } finally {
+      moving.close();
+      rmSync(found);
+    }
+  });
 
   test("has the cut that is in force, whether it grew or shrank", async () => {
     const copy = join(makeFolder(), "copy");

@@ -49,12 +49,17 @@ export function createCustody(
     },
     logFiles: () => {
       const folder = settings.auditFolder;
+      // What was moved to an archive since the folder was read is not there any more.
+      const find = (name: string) => statSync(join(folder, name), { throwIfNoEntry: false });
       const names = list(folder).flatMap((name) =>
-        statSync(join(folder, name)).isDirectory() ? list(join(folder, name)).map((one) => `${name}/${one}`) : [name],
+        find(name)?.isDirectory() === true ? list(join(folder, name)).map((one) => `${name}/${one}`) : [name],
       );
       return names
         .filter((name) => LOG_FILE.test(name) && !name.endsWith(".lock") && !name.endsWith(".new"))
-        .map((name) => ({ name, size: statSync(join(folder, name)).size }));
+        .flatMap((name) => {
+          const found = find(name);
+          return found === undefined ? [] : [{ name, size: found.size }];
+        });
     },
     readLog(name, from) {
       if (!LOG_FILE.test(name)) throw new Denied("not_found", "There is no such file in the log.");

@@ -164,6 +164,10 @@ async function takeLog(connection: Connection, copy: string, random: Random): Pr
     const file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
     try {
       await takeFile(connection, copy, file, { name, size });
+    } catch (error) {
+      // Moved to an archive since the list was made: what the copy has of it stays.
+      if (!(error instanceof Denied) || error.code !== "not_found") throw error;
+      if (fstatSync(file).size === 0) rmSync(path, { force: true });
     } finally {
       closeSync(file);
     }
