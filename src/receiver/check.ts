@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { accessSync, constants, readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { readManifest } from "../conventions/ssh/manifest.ts";
 import { openRecorder } from "./record.ts";
@@ -11,6 +11,10 @@ export function check(manifestPath: string, trust: Trust, say: (line: string) =>
     say(
       `${manifestPath}: not there, or someone besides root could change it. As root: chown root: and chmod go-w, for its folders too.`,
     );
+    return 1;
+  }
+  if (!may(real, constants.R_OK)) {
+    say(`${manifestPath}: this account cannot read it. As root: chmod 644 ${manifestPath}`);
     return 1;
   }
   const reading = readManifest(readFileSync(real));
@@ -33,12 +37,26 @@ export function check(manifestPath: string, trust: Trust, say: (line: string) =>
       say(`${name}: ${path} is not there, or someone besides root could change it.`);
       faults++;
     }
+    const { executable } = operation;
+    if (resolveTrusted(executable, trust) !== undefined && !may(executable, constants.X_OK)) {
+      say(`${name}: this account cannot run ${executable}. As root: chmod 755 ${executable}`);
+      faults++;
+    }
     if (operation.elevated !== null) elevated.add(operation.elevated);
   }
   for (const path of elevated) say(`sudoers: ${nameAccount()} ALL=(root) NOPASSWD: ${path}`);
   if (manifest.pin === null) say("note: no gateway_key, so whoever holds the SSH key can send requests.");
   if (faults === 0) say(`${manifestPath}: ${manifest.operations.size} operations, ready`);
   return faults === 0 ? 0 : 1;
+}
+
+function may(path: string, mode: number): boolean {
+  try {
+    accessSync(path, mode);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** As sudoers names a user; an account that is not in the password file goes by its number. */

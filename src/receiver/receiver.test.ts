@@ -302,6 +302,24 @@ test("the check names what is wrong and the sudo rules to write", () => {
   }
 });
 
+test("the check says what the account may not read or run", { skip: asRoot && "root may do both" }, () => {
+  const lines: string[] = [];
+  const say = (line: string) => lines.push(line);
+  const state = join(folder, "closed-state");
+  mkdirSync(state, { mode: 0o700 });
+  const path = join(folder, "closed.json");
+  const program = join(folder, "closed-program");
+  writeFileSync(program, "#!/bin/sh\n", { mode: 0o600 });
+  const operations = { one: { executable: program } };
+  writeFileSync(path, JSON.stringify({ format: "gw.receiver-manifest/v1", state, operations }), { mode: 0o600 });
+  assert.equal(check(path, own, say), 1);
+  assert.equal(lines[0], `one: this account cannot run ${program}. As root: chmod 755 ${program}`);
+  chmodSync(path, 0o000);
+  lines.length = 0;
+  assert.equal(check(path, own, say), 1);
+  assert.deepEqual(lines, [`${path}: this account cannot read it. As root: chmod 644 ${path}`]);
+});
+
 function isRunning(pid: number): boolean {
   try {
     return !/^State:\t[ZX]/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
