@@ -1,4 +1,5 @@
 import { isoTime } from "../../kernel/clock.ts";
+import { showText } from "../../kernel/display.ts";
 import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
 import type { Card, CardCall } from "../approval/card.ts";
 import { readReason } from "../approval/reason.ts";
@@ -84,7 +85,8 @@ function inclusionOf(words: string, call: CardCall): string | null {
 /** An argument that a condition cannot hold stays free; the person sees which are bound. */
 function conditionOf(name: string, value: JsonValue): readonly string[] {
   const text = `${name}=${String(value)}`;
-  if (text.length > VALUE_CHARACTERS || /[\p{Cc}\p{Cs}'"\\]/u.test(text)) return [];
+  // It is edited as it stands: what a screen would have to write out in another way (hidden, turned around, moved) is not on it.
+  if (text.length > VALUE_CHARACTERS || /['"]/.test(text) || showText(text) !== text) return [];
   const draft = readCondition(text);
   const type = typeof value === "number" ? "integer" : typeof value;
   const condition = draft === null ? "" : typeCondition(draft, type);

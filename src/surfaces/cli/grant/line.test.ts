@@ -7,6 +7,7 @@ import { reasonOf } from "../../../conventions/approval/reason.ts";
 import { call as madeCall, cardOf as madeCard } from "../../../conventions/approval/testing/card.ts";
 import { coverCall } from "../../../conventions/grant/cover.ts";
 import { proposeGrant } from "../../../conventions/grant/propose.ts";
+import { showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
 import { draftGrant } from "./draft.ts";
@@ -80,6 +81,23 @@ test("what a card proposes covers its call, and no call with another value where
       assert.equal(coverCall(grant, factsOf(other)).kind, differs ? "not_covered" : "covered");
     }),
   );
+});
+
+test("nothing that hides, turns around or moves what stands beside it is on a line that a person edits and signs", () => {
+  const text = fc.oneof(
+    fc.string({ unit: "binary" }),
+    fc.constantFrom("x\u202eyad-rep-- 1", "a\u200bb", "a      b", "e\u0301"),
+  );
+  fc.assert(
+    fc.property(text, (name) => {
+      const proposal = proposeGrant(cardOf({ arguments: { name, count: 1 } }));
+      assert.ok(proposal.kind === "words");
+      assert.deepEqual(proposal.words.map(showText), proposal.words);
+      assert.ok(proposal.words.includes("count=1"));
+    }),
+  );
+  const plain = proposeGrant(cardOf({ arguments: { name: "caf\u00e9 \u2014 \u4e2d" } }));
+  assert.ok(plain.kind === "words" && plain.words.includes("name=caf\u00e9 \u2014 \u4e2d"));
 });
 
 test("what asks on every use is named, and nothing that was not asked about", () => {
