@@ -102,3 +102,26 @@ test("a recording reads back, and its asciicast carries no control of its own", 
     assert.equal(readRecording(Buffer.from(bytes)), undefined);
   }
 });
+
+test("a letter that two pieces of one stream share is played whole, whatever the other stream wrote between them", () => {
+  const [head, tail] = [Buffer.from("é").subarray(0, 1), Buffer.from("é").subarray(1)];
+  const chunks = [
+    { afterMs: 1, stream: "stdout" as const, data: Buffer.concat([Buffer.from("caf"), head]) },
+    { afterMs: 2, stream: "stderr" as const, data: Buffer.from("ok") },
+    { afterMs: 3, stream: "stdout" as const, data: tail },
+    { afterMs: 4, stream: "stderr" as const, data: head },
+  ];
+  const [, ...events] = writeAsciicast({ requestId: "call_0123456789", chunks, capped: false }, 0)
+    .trimEnd()
+    .split("\n");
+  assert.deepEqual(
+    events.map((line) => JSON.parse(line)),
+    [
+      [0.001, "o", "caf"],
+      [0.002, "o", "ok"],
+      [0.003, "o", "é"],
+      [0.004, "o", ""],
+      [0.004, "o", "\ufffd"],
+    ],
+  );
+});

@@ -58,9 +58,15 @@ export function readRecording(bytes: Buffer): SshRecording | undefined {
 /** asciicast v2. A player writes these bytes to a terminal, so only text, tabs and line ends go through. */
 export function writeAsciicast(recording: SshRecording, startedAtMs: number): string {
   const header = { version: 2, width: 80, height: 24, timestamp: Math.floor(startedAtMs / 1000) };
-  const events = recording.chunks.map(({ afterMs, data }) =>
-    JSON.stringify([afterMs / 1000, "o", tameForTerminal(data.toString("utf8"))]),
+  // A letter may begin in one piece and end in the next of its stream.
+  const decoder = () => new TextDecoder("utf-8", { ignoreBOM: true });
+  const letters = { stdout: decoder(), stderr: decoder() };
+  const event = (afterMs: number, text: string): string => JSON.stringify([afterMs / 1000, "o", tameForTerminal(text)]);
+  const events = recording.chunks.map(({ afterMs, stream, data }) =>
+    event(afterMs, letters[stream].decode(data, { stream: true })),
   );
+  const cut = letters.stdout.decode() + letters.stderr.decode();
+  if (cut !== "") events.push(event(recording.chunks.at(-1)?.afterMs ?? 0, cut));
   return `${[JSON.stringify(header), ...events].join("\n")}\n`;
 }
 
