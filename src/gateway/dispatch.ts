@@ -139,7 +139,7 @@ async function dispatch(
     keepsBytes: request.keepsBytes,
     after: closingOf(core, prepared, request, call),
   };
-  const confirmed = await confirmTicket(core, sending);
+  const confirmed = sending.ticket === undefined ? sending : await confirmTicket(core, sending);
   const carried = carryOut(core, confirmed, prepared, claim);
   const result = await (claim === undefined ? carried : core.effects.during(carried));
   // That nothing left is no news that anybody could lose.

@@ -16,7 +16,7 @@ import { isUndoable } from "./rollback/promotion.ts";
 import { promoteThrough, rollBackThrough } from "./rollback/rollback.ts";
 
 /** Steps 7 to 12 of an authorized call. A plain read goes straight through; everything else has an end to conclude. */
-export async function perform(core: Core, sending: Sending, way: Way): Promise<CallResult> {
+export function perform(core: Core, sending: Sending, way: Way): Promise<CallResult> {
   switch (way.kind) {
     case "plain":
       if (!sending.outbound.sideEffect) return read(core, sending, way.list);

@@ -63,7 +63,8 @@ export function createRequestListener<Incoming extends IncomingRequest, Who exte
       const reply = await answer(options, request, correlationId, broken).catch((error: unknown) =>
         problemReply(asDenied(error, correlationId, options), correlationId),
       );
-      return send(request, response, reply, isLast());
+      const open = send(request, response, reply, isLast());
+      return open instanceof Promise ? await open : open;
     });
   };
 }
@@ -97,11 +98,13 @@ async function answer<Incoming extends IncomingRequest, Who extends Principal>(
     seeArrived(request, seen);
     return refuse(endpoint, principal, correlationId, options, seen, error);
   }
-  return conclude(bound, principal, correlationId, options, seen, async () => {
-    await (request.whole === undefined
-      ? readBody(request, exchange.intake, seen)
-      : takeWhole(request.whole, exchange.intake, seen));
-    return exchange.conclude(principal, request.rawTrailers);
+  return await conclude(bound, principal, correlationId, options, seen, async () => {
+    const reading =
+      request.whole === undefined
+        ? readBody(request, exchange.intake, seen)
+        : takeWhole(request.whole, exchange.intake, seen);
+    if (reading !== undefined) await reading;
+    return await exchange.conclude(principal, request.rawTrailers);
   });
 }
 
@@ -136,7 +139,7 @@ function findRoute<Who extends Principal>(routes: readonly BoundRoute<Who>[], me
 }
 
 /** Says whether the connection stays open. */
-async function send(request: IncomingBody, response: OutgoingReply, reply: Reply, last: boolean): Promise<boolean> {
+function send(request: IncomingBody, response: OutgoingReply, reply: Reply, last: boolean): boolean | Promise<boolean> {
   if (response.headersSent) return false;
   if (reply.more !== undefined && canCome(response)) return sendAsItComes(response, reply, reply.more, last);
   // A body that was not read to its end must not be taken for the next request on this connection.

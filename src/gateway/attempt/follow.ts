@@ -106,7 +106,10 @@ function isChallenge(core: Pick<AttemptNeeds, "tokens">, sending: Sending, attem
  * not denied. Under one token there is one charge at most, so that a repeat takes over the reserve.
  */
 async function again(core: AttemptNeeds, sending: Sending, before: Attempted | null): Promise<Attempted | null> {
-  if (before?.verdict.kind !== "unknown") return attempt(core, await confirmTicket(core, sending));
+  if (before?.verdict.kind !== "unknown") {
+    // Nearly all have no ticket: no turn is waited for one.
+    return await attempt(core, sending.ticket === undefined ? sending : await confirmTicket(core, sending));
+  }
   try {
     const carries = { ...before.reservation, counted: before.counted ?? null };
     return await attempt(core, { ...(await confirmTicket(core, sending)), carries });

@@ -121,10 +121,19 @@ export function createLedger({ audit, sleep, worker, steps = unwatched, onStop }
     return keep(take(events), true);
   }
 
-  async function append(events: readonly NewEvent[], take: RoomLine["append"]): Promise<IntentReceipt> {
+  function append(events: readonly NewEvent[], take: RoomLine["append"]): Promise<IntentReceipt> {
     const { ahead, together } = splitContents(events);
-    for (const some of ahead) await write(some, take);
-    return write(together, take);
+    return ahead.length === 0 ? write(together, take) : appendInTurn([...ahead, together], take);
+  }
+
+  async function appendInTurn(
+    parts: readonly (readonly NewEvent[])[],
+    take: RoomLine["append"],
+  ): Promise<IntentReceipt> {
+    const [first = [], ...rest] = parts;
+    let receipt = await write(first, take);
+    for (const part of rest) receipt = await write(part, take);
+    return receipt;
   }
 
   async function commit(moment: number, rows: readonly StateRow[]): Promise<void> {

@@ -129,7 +129,7 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
           409: { description: "outcome_unsettled: the same call is open, and is named; nothing was sent" },
         },
       },
-      async ({ params, body }, context, _files, known) => {
+      ({ params, body }, context, _files, known) => {
         const { action, input, list, repeat_of: repeatOf } = body;
         const { closing, answer } = tellWithEnd(gateway, context, params.run_id, known);
         const request = { action, input, list, traceparent: context.traceparent, closing, repeatOf };

@@ -64,7 +64,7 @@ export async function waitFor<Value>(
     await sleep.sleep(waitMs, waker);
     ending.waiting.delete(waker);
   }
-  return ending.over ? work : undefined;
+  return ending.over ? await work : undefined;
 }
 
 /** Waits for a call as long as whoever asked would, and answers with what there is. */

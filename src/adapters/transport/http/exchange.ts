@@ -213,7 +213,7 @@ class AnswerReader implements Reader {
     if (size > this.#body.byteLength) {
       const announced = Math.min(this.#announced() ?? 0, this.#took ? this.#responseBytes : BODY_STEP_BYTES);
       const doubled = Math.min(2 * this.#body.byteLength, this.#responseBytes);
-      const grown = Buffer.allocUnsafeSlow(Math.max(size, announced, doubled));
+      const grown = Buffer.allocUnsafe(Math.max(size, announced, doubled));
       this.#body.copy(grown, 0, 0, this.#size);
       this.#body = grown;
     }

@@ -13,14 +13,21 @@ export type Located =
       readonly detail: string;
     };
 
-export async function locate(
+export function locate(
   target: Target,
   network: HttpSend["network"],
   resolve: ResolveName,
   stop: Stop,
-): Promise<Located> {
-  const answers = target.literal ? [target.hostname] : await lookUp(target.hostname, resolve, stop);
-  if (answers === null) return failed(stop.cause ?? "deadline", "while the name was resolved");
+): Located | Promise<Located> {
+  if (target.literal) return judge(target, network, [target.hostname]);
+  return lookUp(target.hostname, resolve, stop).then((answers) =>
+    answers === null
+      ? failed(stop.cause ?? "deadline", "while the name was resolved")
+      : judge(target, network, answers),
+  );
+}
+
+function judge(target: Target, network: HttpSend["network"], answers: readonly string[]): Located {
   if (answers.length === 0) return failed("name_not_resolved", `no address for ${target.hostname}`);
   const addresses = answers
     .filter((address) => {

@@ -73,7 +73,8 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
     const checked = checkRequestHeaders(request.headers, credential);
     if (checked.kind === "refused") return neverSent("credential_refused", checked.why);
     if (stop.cause !== null) return neverSent(stop.cause, "before the name was resolved");
-    const located = await locate(target.value, request.network, resolve, stop);
+    const locating = locate(target.value, request.network, resolve, stop);
+    const located = locating instanceof Promise ? await locating : locating;
     if (located.kind === "failed") return neverSent(located.reason, located.detail);
     const route = readRoute(target.value, request, located.addresses, credential?.certificate ?? null);
     if (route === "insecure") return neverSent("credential_refused", "a client certificate needs https");
