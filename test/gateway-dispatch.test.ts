@@ -33,7 +33,7 @@ beforeEach(async () => {
   const hub: HubGate = {
     admit: () => undefined,
     beforeSend: () => bench.time.advance(held.waitMs),
-    count: () => Promise.resolve(null),
+    count: () => null,
     holdsAnswers: () => held.holds,
     beforeAnswer(sideEffect) {
       held.asked.push(sideEffect);

@@ -471,7 +471,7 @@ test("a repeat that the fleet has no room for is not sent, and leaves the reserv
   await startGateway(undefined, undefined, {
     admit: () => undefined,
     beforeSend: () => Promise.resolve(),
-    count: () => (++counts === 1 ? Promise.resolve(null) : Promise.reject(full)),
+    count: () => (++counts === 1 ? null : Promise.reject(full)),
     holdsAnswers: () => false,
     beforeAnswer: () => Promise.resolve(),
   });

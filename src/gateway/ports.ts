@@ -197,7 +197,7 @@ export interface HubGate {
   /** Denied `hub_unreachable` where the intent is not on the hub in time: nothing leaves then. */
   beforeSend(receipt: IntentReceipt, attemptId: string): Promise<void>;
   /** Takes what a send counts for from every limit of the fleet that it falls under; null where it falls under none. */
-  count(send: Countable): Promise<Counted | null>;
+  count(send: Countable): Promise<Counted> | null;
   /** Whether an answer waits until what happened is on the hub. */
   holdsAnswers(): boolean;
   /** Resolves once what happened is on the hub; of a read that may go on without it, sooner. */

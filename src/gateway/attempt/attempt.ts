@@ -53,15 +53,20 @@ async function makeAttempt(core: AttemptNeeds, sending: Sending | CustodySending
   const claim = claimFor(sending);
   // The allowance of an operation is for its reads: what is got for them is not paid from it.
   if (sending.custody !== undefined) await core.tokens.ready(sending);
-  const { reservation, timeoutMs: grantedMs, cents } = await reserve(core, sending, () => payerRows(core, sending));
+  const wantsToken = sending.custody === undefined && core.tokens.wants(sending);
+  const reserving = reserve(core, sending, () => payerRows(core, sending));
+  const { reservation, timeoutMs: grantedMs, cents } = reserving instanceof Promise ? await reserving : reserving;
   /** Once more after every wait: for a token, and for the hub. */
   const still = (): void => {
     requireStill(core, sending);
     requireTicket(core, sending);
   };
   const timeoutMs =
-    sending.custody === undefined ? await makeReady(core, sending, reservation, grantedMs, still) : grantedMs;
-  const counted = core.ports.hub === undefined ? null : await countForFleet(core, sending, reservation, cents, still);
+    wantsToken && sending.custody === undefined
+      ? await makeReady(core, sending, reservation, grantedMs, still)
+      : grantedMs;
+  const counting = countForFleet(core, sending, reservation, cents, still);
+  const counted = counting === null ? null : await counting;
   const attemptId = core.ports.ids.next("evt");
   const receipt = await intend(core, sending, attemptId, reservation, claim).catch((error: unknown) => {
     counted?.giveBack();
@@ -72,9 +77,7 @@ async function makeAttempt(core: AttemptNeeds, sending: Sending | CustodySending
   // From the first byte on it may have happened, whatever goes wrong in here.
   if (claim !== null) claim.doubt = true;
   const startedAt = isoTime(core.ports.clock.wallMs());
-  const answer = await send(core, sending, receipt, timeoutMs, attemptId, still)
-    .then((seen) => sending.take?.(seen) ?? seen)
-    .catch(lostAnswer);
+  const answer = await sendAndTake(core, sending, receipt, timeoutMs, attemptId, still);
   const { verdict, observation, events, rows } = readAnswer(core, sending, attemptId, answer);
   const claimed = claim === null ? [] : settleClaim(core, claim, sending, verdict, doubted);
   const settlement = settlementOf(outbound, verdict, doubted);
@@ -130,8 +133,13 @@ function claimFor({ outbound, errand, claim }: Sending | CustodySending): Claim 
 }
 
 /** A fault of ours on the way proves nothing about the other side. */
-function lostAnswer(cause: unknown): TransportObservation {
-  return { kind: "silent", reason: "internal_fault", detail: nameFault(cause), elapsedMs: 0 };
+async function sendAndTake(...[core, sending, ...rest]: Parameters<typeof send>): Promise<TransportObservation> {
+  try {
+    const seen = await send(core, sending, ...rest);
+    return sending.take === undefined ? seen : await sending.take(seen);
+  } catch (cause) {
+    return { kind: "silent", reason: "internal_fault", detail: nameFault(cause), elapsedMs: 0 };
+  }
 }
 
 /** What the answer says. One that we cannot even read may still be the receipt of what was asked: it is withheld, unknown. */

@@ -1,4 +1,4 @@
-import { type RunBudget, timeLeftMs } from "../../conventions/budget/budget.ts";
+import { type BudgetStop, type RunBudget, timeLeftMs } from "../../conventions/budget/budget.ts";
 import { spentCents } from "../../conventions/budget/ceilings.ts";
 import { decideWithin, type Reservation } from "../../conventions/budget/decide.ts";
 import { reservationRecord } from "../../conventions/budget/record.ts";
@@ -13,11 +13,11 @@ import type { AttemptNeeds } from "./needs.ts";
 import type { CustodySending, Sending } from "./sending.ts";
 
 /** Step 7. The budget of the run is taken down before anything else can look at it: this is the one transaction. */
-export async function reserve(
+export function reserve(
   core: AttemptNeeds,
   sending: Sending | CustodySending,
   payerRows: () => readonly StateRow[],
-): Promise<{ reservation: Reservation; timeoutMs: number; cents: number }> {
+): { reservation: Reservation; timeoutMs: number; cents: number } | Promise<never> {
   const { run, outbound } = sending;
   const { carries } = sending;
   if (sending.custody === undefined) run.budget = holdToCeilings(core, run.budget);
@@ -33,22 +33,30 @@ export async function reserve(
     decided.decision === "allow" ? decided.budget : { ...run.budget, stopReason: decided.budget.stopReason },
     ask.day,
   );
-  if (decided.decision === "allow") return { ...decided, cents };
-  const rest = { attempt: run.budget.attemptsUsed, outcome: "denied", reason: decided.decision, elapsedMs: 0 };
+  return decided.decision === "allow" ? { ...decided, cents } : refuse(core, sending, decided.decision, payerRows());
+}
+
+async function refuse(
+  core: AttemptNeeds,
+  { run, outbound, callId }: Sending | CustodySending,
+  decision: BudgetStop,
+  rows: readonly StateRow[],
+): Promise<never> {
+  const rest = { attempt: run.budget.attemptsUsed, outcome: "denied", reason: decision, elapsedMs: 0 };
   await core.ledger.record(
     "budget.denied",
     [
       {
         ...core.envelope("budget_denied"),
         ...budgetFields(run.budget, outbound, rest),
-        ...reservationRecord(run.budget, reservedFor(outbound), decided.decision),
-        call_id: sending.callId,
-        budget_stop_reason: run.budget.stopReason ?? decided.decision,
+        ...reservationRecord(run.budget, reservedFor(outbound), decision),
+        call_id: callId,
+        budget_stop_reason: run.budget.stopReason ?? decision,
       },
     ],
-    payerRows(),
+    rows,
   );
-  throw budgetDenied(decided.decision, run.budget);
+  throw budgetDenied(decision, run.budget);
 }
 
 /**
@@ -77,22 +85,33 @@ export async function makeReady(
 }
 
 /** What limits of the fleet count is counted before it leaves. What the gateway does to look after an operation is not. */
-export async function countForFleet(
+export function countForFleet(
   core: AttemptNeeds,
   sending: Sending | CustodySending,
   reservation: Reservation,
   cents: number,
   requireStill: () => void,
-): Promise<Counted | null> {
+): Promise<Counted> | null {
   const { outbound, authorization, custody, errand } = sending;
   if (core.ports.hub === undefined || custody !== undefined || errand === "probe") return null;
   const { definition, credential, sideEffect } = outbound;
+  const send = { pack: definition.pack.name, credential, grant: grantOf(authorization), sideEffect, cents };
+  const counting = core.ports.hub.count(send);
+  return counting === null ? null : onceCounted(core, sending, reservation, counting, requireStill);
+}
+
+async function onceCounted(
+  core: AttemptNeeds,
+  sending: Sending | CustodySending,
+  reservation: Reservation,
+  counting: Promise<Counted>,
+  requireStill: () => void,
+): Promise<Counted> {
   let counted: Counted | null = null;
   try {
-    const send = { pack: definition.pack.name, credential, grant: grantOf(authorization), sideEffect, cents };
-    counted = await core.ports.hub.count(send);
+    counted = await counting;
     // Somebody may have revoked while the hub was asked.
-    if (counted !== null) requireStill();
+    requireStill();
     return counted;
   } catch (error) {
     counted?.giveBack();

@@ -11,6 +11,8 @@ import type { Heard } from "./heard.ts";
  */
 export interface Tokens {
   /** Makes sure that a token is at hand for what is about to be sent; Denied where none can be had. */
+  /** Whether a send needs something got before it leaves; not where its credential is lent as it is sealed. */
+  wants(sending: Sending | CustodySending): boolean;
   ready(sending: Sending | CustodySending): Promise<void>;
   /** Null for a credential that is lent as it is sealed. */
   lend(label: string, outbound: Outbound, request: HttpSend, toSign: ToSign | null): HttpLoan | null;

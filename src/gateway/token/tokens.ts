@@ -141,6 +141,10 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
   }
 
   return {
+    wants({ credential, lend, outbound }) {
+      if (credential === null || lend !== undefined) return false;
+      return wantedFor(coreOf(), credential, (exchange) => narrowFor(outbound, credential, exchange)) !== null;
+    },
     async ready({ credential, lend, run, session, callId, authorization, outbound }) {
       const core = coreOf();
       if (credential === null || lend !== undefined) return;

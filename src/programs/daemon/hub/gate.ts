@@ -1,5 +1,11 @@
-import { amountOf, describeFleetLimit, type FleetLimit, isCounted } from "../../../conventions/budget/fleet-limit.ts";
-import type { HubGate } from "../../../gateway/ports.ts";
+import {
+  amountOf,
+  type Countable,
+  describeFleetLimit,
+  type FleetLimit,
+  isCounted,
+} from "../../../conventions/budget/fleet-limit.ts";
+import type { Counted, HubGate } from "../../../gateway/ports.ts";
 import type { LimitKeeper } from "../../../hub/limits.ts";
 import type { Shipper } from "../../../hub/ship.ts";
 import { type Sleep, Waker } from "../../../kernel/clock.ts";
@@ -71,6 +77,28 @@ export function createHubGate({ log, sleep, rules, shipper, limits, arrived }: G
       .catch(() => undefined);
   }
 
+  async function countEach(limits: readonly FleetLimit[], send: Countable): Promise<Counted> {
+    const taken: Taken[] = [];
+    const giveBack = (): void => {
+      for (const one of taken) change(one, -one.amount);
+    };
+    for (const limit of limits) {
+      const amount = amountOf(limit, send);
+      try {
+        taken.push({ limit, amount, day: amount === 0 ? null : await take(limit, amount) });
+      } catch (error) {
+        giveBack();
+        throw error;
+      }
+    }
+    return {
+      giveBack,
+      settle(cents) {
+        for (const one of taken) if (one.limit.counts === "spend_cents") change(one, cents);
+      },
+    };
+  }
+
   return {
     admit({ sideEffect, standing }) {
       const shares = sideEffect && rules()?.operations === "shared";
@@ -88,27 +116,9 @@ export function createHubGate({ log, sleep, rules, shipper, limits, arrived }: G
           " It has not heard of this gateway for too long, and another may have taken over. Nothing was sent.",
         );
     },
-    async count(send) {
-      const taken: Taken[] = [];
-      for (const limit of rules()?.limits ?? []) {
-        if (!isCounted(limit, send)) continue;
-        const amount = amountOf(limit, send);
-        try {
-          taken.push({ limit, amount, day: amount === 0 ? null : await take(limit, amount) });
-        } catch (error) {
-          for (const one of taken) change(one, -one.amount);
-          throw error;
-        }
-      }
-      if (taken.length === 0) return null;
-      return {
-        giveBack() {
-          for (const one of taken) change(one, -one.amount);
-        },
-        settle(cents) {
-          for (const one of taken) if (one.limit.counts === "spend_cents") change(one, cents);
-        },
-      };
+    count(send) {
+      const counting = rules()?.limits.filter((limit) => isCounted(limit, send)) ?? [];
+      return counting.length === 0 ? null : countEach(counting, send);
     },
     holdsAnswers,
     async beforeAnswer(sideEffect) {
