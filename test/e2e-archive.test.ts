@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createPublicKey } from "node:crypto";
-import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { copyFileSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
@@ -120,6 +120,76 @@ describe("the log's older segments are moved away, and the log goes on", { ...as
       assert.deepEqual([both.verdict, both.begins.segment], ["intact", 1], `killed at ${at}`);
     }
     assert.ok(ends.length > 3 && ends.slice(0, -1).every((code) => code === null), JSON.stringify(ends));
+  });
+
+  /** Every change of the policy ends a segment while a gateway runs. */
+  async function grow(twin: Home, meanwhile: () => Promise<void> = async () => undefined): Promise<void> {
+    const gateway = await twin.up();
+    for (const word of ["loopback", "off", "loopback"]) await twin.must(["policy", "set", "callbacks", word]);
+    await meanwhile();
+    await gateway.end("SIGTERM");
+  }
+
+  test("one that was killed while it removed what it had moved is finished by the next, wherever the part before is", async () => {
+    const { twin, archive } = await archived();
+    const log = join(twin.folder, "audit");
+    const second = join(makeFolder(), "second");
+    for (const into of [archive, second]) {
+      await grow(twin, async () => {
+        const before = segmentsOf(log);
+        await twin.must(["audit", "archive", into, "--before", TOMORROW]);
+        const stay = segmentsOf(log);
+        const [, ...left] = before.filter((name) => !stay.includes(name));
+        assert.ok(left.length > 0, before.join());
+        const told = (await twin.events("log_archived")).length;
+        for (const name of left) copyFileSync(join(into, name), join(log, name));
+        await twin.must(["audit", "archive", into, "--before", TOMORROW]);
+        assert.deepEqual(segmentsOf(log), stay);
+        assert.equal((await twin.events("log_archived")).length, told, "it was told once");
+      });
+    }
+    const all = await check(twin, ["--archive", archive, "--archive", second]);
+    assert.deepEqual([all.verdict, all.begins.segment], ["intact", 1], JSON.stringify(all));
+  });
+
+  test("a folder that began with a later part goes on from it, and still proves all that it holds", async () => {
+    const { twin } = await archived();
+    const second = join(makeFolder(), "second");
+    for (const _ of [1, 2]) {
+      await grow(twin);
+      await twin.must(["audit", "archive", second, "--before", TOMORROW]);
+    }
+    const [first = ""] = segmentsOf(second);
+    const { begins, notices } = JSON.parse(
+      (await twin.run(["audit", "verify", "--json", "--allow-unattested", "--log", second])).out,
+    ) as Report;
+    assert.equal(begins.segment, Number.parseInt(first, 10));
+    assert.ok(!notices.some(({ code }) => code === "cut_left"), JSON.stringify(notices));
+  });
+
+  test("an archive never replaces what a folder holds of another log, nor takes the log's own folder for another by way of a link", async () => {
+    const { twin, archive } = await archived();
+    const bytesIn = (folder: string) =>
+      readdirSync(folder)
+        .sort()
+        .map((name) => `${name} ${readFileSync(join(folder, name)).toString("base64")}`);
+    const held = bytesIn(archive);
+    const other = await new Home(makeFolder()).init();
+    await grow(other);
+    const refused = await other.operator(["audit", "archive", archive, "--before", TOMORROW]);
+    assert.deepEqual([refused.code, codeOf(refused)], [1, "archive_refused"], refused.err);
+    assert.deepEqual(bytesIn(archive), held);
+    const log = join(twin.folder, "audit");
+    const link = join(makeFolder(), "link");
+    symlinkSync(log, link);
+    await grow(twin);
+    const before = segmentsOf(log);
+    for (const into of [link, join(link, "old")]) {
+      const own = await twin.operator(["audit", "archive", into, "--before", TOMORROW]);
+      assert.deepEqual([own.code, codeOf(own)], [1, "archive_refused"], own.err);
+    }
+    assert.deepEqual(segmentsOf(log), before);
+    assert.equal((await check(twin)).verdict, "intact");
   });
 
   test("of several archives at once one moves the segments, and the others are told that it is at work", async () => {

@@ -1,15 +1,5 @@
-import {
-  closeSync,
-  constants,
-  copyFileSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readdirSync,
-  rmSync,
-  statSync,
-} from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { signCheckpoint } from "../../../audit/checkpoint/checkpoint.ts";
 import { growTree } from "../../../audit/checkpoint/tree.ts";
@@ -21,7 +11,6 @@ import { Denied } from "../../../kernel/failure.ts";
 import { replaceFile } from "../../../vault/files/atomic-write.ts";
 import type { VaultHome } from "../../../vault/files/home.ts";
 import { withLock } from "../../../vault/files/lock.ts";
-import { makeFolder } from "../../../vault/files/make-folder.ts";
 import type { OpenOperator } from "../../../vault/operator.ts";
 import { connectOperator } from "../../client/operator.ts";
 import { readHomeConfig } from "../../place/find.ts";
@@ -33,6 +22,7 @@ import { type OperatorOptions, operatorDoor } from "../options.ts";
 import { type ProgressBar, progressBar, spread } from "../progress-bar.ts";
 import { seenOf } from "../vault/seen.ts";
 import { say, withOperator } from "../vault/session.ts";
+import { copyDurably, goesOn, leadsInto, syncFolder } from "./archive-folder.ts";
 import { checkLog, cuttersOf } from "./check-log.ts";
 
 export interface ArchiveOptions extends OperatorOptions {
@@ -55,7 +45,7 @@ export function runArchive(into: string, options: ArchiveOptions, deps: CliDeps)
     deps.requireHome("audit archive");
     const folder = join(options.home, "audit");
     const target = resolve(into);
-    if (`${target}/`.startsWith(`${resolve(folder)}/`))
+    if (leadsInto(target, folder))
       throw new Denied(
         "archive_refused",
         "An archive inside the log's own folder moves nothing away. Name a folder elsewhere.",
@@ -99,9 +89,11 @@ async function move(
       `Nothing was moved: a log is cut only while it is intact (${before.firstBreach?.code ?? before.trouble ?? "no seal"}). Look at it with: gw audit verify`,
     );
   }
-  const first = before.begins.segment;
-  const names = movable(folder, first, cutAt);
-  await copyDurably(folder, target, names, first > 1, part(1));
+  const { segment: first } = before.begins;
+  // What one that was cut short has moved, and not yet removed, goes with the rest where the part before went.
+  const names = movable(folder, goesOn(target, first) ? 1 : first, cutAt);
+  if (names.length === 0) return nothingDue(target, asked !== options, options, deps);
+  await copyDurably(folder, target, first, names, part(1));
   const copy = await checkLog(target, vault, { ...known, onProgress: part(2) });
   bar.clear();
   if (copy.exit !== 0 || !isDeepStrictEqual(copy.cut, before.cut)) {
@@ -110,18 +102,22 @@ async function move(
       `Nothing was removed: the copy in ${target} is not the log (${copy.firstBreach?.code ?? copy.trouble ?? "another end"}). Use an empty folder.`,
     );
   }
-  const signed = sign(before.cut, operator, target, deps);
-  await note(options, deps, operator, { first, cut: before.cut, signed });
-  replaceFile(join(folder, CUT_NAME), Buffer.from(signed, "utf8"), deps.random);
+  const { sealed, segment, nextFrame } = before.cut;
+  // Otherwise the cut is in place, and the log has told of it.
+  if (segment > first) {
+    const signed = sign(before.cut, operator, target, deps);
+    await note(options, deps, operator, { cut: before.cut, signed });
+    replaceFile(join(folder, CUT_NAME), Buffer.from(signed, "utf8"), deps.random);
+  }
   for (const name of names) rmSync(join(folder, name));
   syncFolder(folder);
-  const { sealed, segment, nextFrame } = before.cut;
-  const record = { archive: target, first_segment: first, last_segment: segment - 1, next_frame: nextFrame };
+  const [begin = first] = names.flatMap((name) => segmentOf(name) ?? []);
+  const record = { archive: target, first_segment: begin, last_segment: segment - 1, next_frame: nextFrame };
   say(
     deps.io,
     options.json,
     record,
-    `Moved segments ${first} to ${segment - 1} to ${target}, proven up to frame ${sealed?.frame ?? 0}. The log goes on from frame ${nextFrame}. Keep the folder: gw audit verify --archive ${target} checks everything from the beginning.`,
+    `Moved segments ${begin} to ${segment - 1} to ${target}, proven up to frame ${sealed?.frame ?? 0}. The log goes on from frame ${nextFrame}. Keep the folder: gw audit verify --archive ${target} checks everything from the beginning.`,
   );
   return exits.done;
 }
@@ -212,32 +208,6 @@ function movable(folder: string, first: number, cutAt: number): readonly string[
     .sort();
 }
 
-async function copyDurably(
-  folder: string,
-  target: string,
-  names: readonly string[],
-  withCut: boolean,
-  progress: (done: number) => void,
-): Promise<void> {
-  makeFolder(target);
-  let done = 0;
-  // A folder that holds the part before needs no cut to begin with: it goes on from its own segments.
-  const goesOn = existsSync(join(target, segmentName(1)));
-  for (const name of withCut && !goesOn ? [CUT_NAME, ...names] : names) {
-    const to = join(target, name);
-    // A crash before may have left a part of it: what is removed later is compared with this copy.
-    rmSync(to, { force: true });
-    copyFileSync(join(folder, name), to, constants.COPYFILE_EXCL);
-    sync(to, constants.O_RDONLY);
-    done += statSync(to).size;
-    progress(done);
-    // Whoever ends the command is heard between two files.
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  syncFolder(target);
-  syncFolder(dirname(target));
-}
-
 /** Into the archive: the cut that follows it, and a checkpoint of all seals in it. */
 function sign(cut: Cut, operator: OpenOperator, target: string, { random }: CliDeps): string {
   const text = signCut(cut, operator.approver.key);
@@ -260,7 +230,6 @@ function rootOf({ seals, peaks }: Cut): Buffer {
 }
 
 interface Moved {
-  readonly first: number;
   readonly cut: Cut;
   readonly signed: string;
 }
@@ -280,17 +249,4 @@ async function note(options: OperatorOptions, deps: CliDeps, operator: OpenOpera
   } finally {
     client.close();
   }
-}
-
-function sync(path: string, flags: number): void {
-  const fd = openSync(path, flags);
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
-}
-
-function syncFolder(path: string): void {
-  sync(path, constants.O_RDONLY | constants.O_DIRECTORY);
 }
