@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createPublicKey } from "node:crypto";
-import { copyFileSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
@@ -190,6 +190,18 @@ describe("the log's older segments are moved away, and the log goes on", { ...as
     }
     assert.deepEqual(segmentsOf(log), before);
     assert.equal((await check(twin)).verdict, "intact");
+  });
+
+  test("an operator's copy that missed what was archived meanwhile is read to its end, and says what is not there", async () => {
+    const twin = home.copy();
+    const log = join(twin.folder, "audit");
+    const all = (await twin.operator(["audit", "export"])).out.trimEnd().split("\n");
+    const [, second = ""] = segmentsOf(log);
+    rmSync(join(log, second));
+    const { code, out } = await twin.operator(["audit", "export"]);
+    const told = out.trimEnd().split("\n");
+    assert.deepEqual([code, told.at(-1)], [1, all.at(-1)]);
+    assert.equal(told.filter((line) => "unreadable" in (JSON.parse(line) as object)).length, 1);
   });
 
   test("of several archives at once one moves the segments, and the others are told that it is at work", async () => {

@@ -238,3 +238,32 @@ test("what belongs to one call is found by opening the log once, and after that 
     );
     assert.deepEqual(opened, [11, 3]);
   }));
+
+test("a segment that is not there, or goes while others are read, is told, and what follows it is read", () =>
+  inFolder(async (folder) => {
+    const log = await openIn(folder);
+    for (const one of [1, 2, 3, 4, 5]) {
+      await log.append([event(`evt_${one}`, "x")]);
+      if (one < 5) await log.rotate();
+    }
+    await log.close();
+    const gone = (segment: number): void => rmSync(join(folder, `000000000${segment}.gwlog`));
+    const told = (item: LogItem): string | number => (item.kind === "record" ? item.event.event_id : item.segment);
+    gone(4);
+    const reader = openReader(folder, reading.privateKey);
+    const seen: LogItem[] = [];
+    const [first] = reader.next() ?? [];
+    assert.equal(first?.kind, "opened");
+    // An archive moves away what is read, and what comes next.
+    for (const segment of [1, 2]) gone(segment);
+    for (let items = reader.next(); items !== undefined; items = reader.next()) {
+      seen.push(...items.filter(({ kind }) => kind !== "opened"));
+    }
+    assert.deepEqual(seen.map(told), ["evt_1", 2, "evt_3", 4, "evt_5"]);
+    assert.equal(reader.next(), undefined, "it is told once");
+    reader.close();
+    // What begins where nothing is any more goes on with what there is.
+    const from = openReader(folder, reading.privateKey, { segment: 2, offset: 0 });
+    assert.deepEqual(from.next()?.map(told), [2]);
+    from.close();
+  }));

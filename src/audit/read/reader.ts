@@ -80,6 +80,7 @@ export function openReader(
   const folders = typeof log === "string" ? [log] : log;
   let atSegment = from?.segment ?? folders.flatMap(segmentsOf).sort((a, b) => a - b)[0] ?? 1;
   let current: OpenSegment | undefined;
+  let lastFrame = 0;
   /** Where the whole frames of the segment before ended, for the next OPEN to confirm. */
   let endedAt: number | undefined;
 
@@ -87,9 +88,31 @@ export function openReader(
     (number === from?.segment && cursor.offset < from.offset) || wanted?.(cursor.header.frame) === false;
 
   const leave = (): void => {
+    if (current !== undefined) lastFrame = current.cursor.header.frame;
     current?.keys?.wipe();
     current?.file.close();
     current = undefined;
+  };
+
+  /** The first segment from here on that is there. An archive may have moved this one away, also since the last look. */
+  const nextThere = (): number | undefined =>
+    folders
+      .flatMap(segmentsOf)
+      .filter((segment) => segment >= atSegment)
+      .sort((a, b) => a - b)[0];
+
+  /** Nothing where there is no more yet. What is missing before what is there is told, and passed. */
+  const pass = (): readonly LogItem[] | undefined => {
+    const segment = atSegment;
+    const there = nextThere();
+    if (there === undefined) return undefined;
+    if (there === segment) return [];
+    atSegment = there;
+    endedAt = undefined;
+    const which = there === segment + 1 ? `segment ${segment} is` : `segments ${segment} to ${there - 1} are`;
+    return [
+      { kind: "unreadable", segment, frame: lastFrame, detail: `${which} not here: moved to an archive, or lost` },
+    ];
   };
 
   /** The items of one frame; undefined where no whole frame follows, or none yet. */
@@ -103,20 +126,24 @@ export function openReader(
     for (;;) {
       if (current === undefined) {
         const folder = folderWith(folders, atSegment);
-        if (folder === undefined) return undefined;
-        const entered = enter(folder, atSegment);
-        if (entered === undefined) {
+        const file = folder === undefined ? undefined : openIfThere(join(folder, segmentName(atSegment)));
+        if (folder === undefined || file === undefined) {
+          const missing = pass();
+          if (missing?.length === 0) continue;
+          return missing;
+        }
+        current = enter(folder, atSegment, file);
+        if (current === undefined) {
           return [{ kind: "unreadable", segment: atSegment++, frame: 0, detail: "not a segment of a log" }];
         }
-        current = entered;
       }
       const items = step(current);
       if (items === undefined) {
         // The writer may have gone on in this file before it turned to the next: look once more, then move.
-        if (folderWith(folders, current.number + 1) === undefined) return undefined;
+        atSegment = current.number + 1;
+        if (folderWith(folders, atSegment) === undefined && nextThere() === undefined) return undefined;
         const last = step(current);
         if (last === undefined) {
-          atSegment = current.number + 1;
           endedAt = current.cursor.offset;
           leave();
         } else if (last.length > 0) return last;
@@ -139,8 +166,16 @@ export function openReader(
   };
 }
 
-function enter(folder: string, number: number): OpenSegment | undefined {
-  const file = openReadFile(join(folder, segmentName(number)));
+function openIfThere(path: string): ReadFile | undefined {
+  try {
+    return openReadFile(path);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+function enter(folder: string, number: number, file: ReadFile): OpenSegment | undefined {
   const cursor = openCursor(file);
   if (cursor !== undefined) return { folder, number, file, cursor, keys: undefined, pending: undefined };
   file.close();

@@ -161,7 +161,8 @@ async function isMeant(options: VouchOptions, eras: readonly Era[], io: CliIo): 
   return (await io.ask("Were these starts yours? y signs for them, anything else leaves it: ")).trim() === "y";
 }
 
-async function readParts(
+/** What the parts say. All that was found good a moment before has to be there still: an archive may have moved it away since. */
+export async function readParts(
   folders: readonly string[],
   readingKey: KeyObject,
   looked: VerifyReport,
@@ -174,8 +175,10 @@ async function readParts(
   // The beginning of the first may have been archived.
   const from = { segment: Math.max(eras[0]?.firstSegment ?? 1, looked.begins.segment), offset: 0 };
   const reader = openReader(folders, readingKey, from, (frame) => partOf(frame) !== undefined);
+  const opened = new Set<number>();
   try {
     for await (const item of reader) {
+      if (item.kind === "opened") opened.add(item.segment);
       const era = partOf(item.frame);
       const part = era === undefined ? undefined : found.get(era);
       if (part === undefined) continue;
@@ -189,6 +192,13 @@ async function readParts(
   } finally {
     reader.close();
   }
+  for (const { firstSegment, lastSegment } of eras)
+    for (let segment = Math.max(firstSegment, from.segment); segment <= lastSegment; segment++)
+      if (!opened.has(segment))
+        throw new Denied(
+          "log_attestation_refused",
+          `Segment ${segment} was moved away while it was to be read. Nothing was signed. Look again.`,
+        );
   return eras.map((era) => {
     const signers = looked.attestations.filter((one) => isIn(era, one)).map(({ keyId }) => nameOf(keyId));
     const read = found.get(era) ?? { from: null, to: null, events: new Map() };
