@@ -74,3 +74,13 @@ export function openReadFile(path: string): ReadFile {
     close: () => closeSync(fd),
   };
 }
+
+/** Undefined where there is none: an archive may move a segment away at any time, also since its folder was listed. */
+export function openIfThere(path: string): ReadFile | undefined {
+  try {
+    return openReadFile(path);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}

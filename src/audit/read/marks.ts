@@ -19,7 +19,7 @@ import {
 } from "../frame/layout.ts";
 import { sectionOf } from "../frame/section.ts";
 import { decodeStamp, STAMP_BYTES, type Stamp } from "../frame/stamp.ts";
-import { openReadFile } from "../node-files.ts";
+import { openIfThere } from "../node-files.ts";
 
 /** How new vault and policy were, as the log says it without any key: what is older than this was put back. */
 export interface LogMarks {
@@ -54,7 +54,7 @@ export function readMarks(folder: string): LogMarks {
 /** The last stamp that `isOurs` knows again, looked for from the end of the log; undefined where there is none. */
 export function findStamp(folder: string, isOurs: (stamp: Stamp) => boolean): Stamp | undefined {
   for (const segment of segmentsOf(folder).reverse()) {
-    const found = withSegment(folder, segment, stampsIn).findLast(isOurs);
+    const found = withSegment(folder, segment, stampsIn)?.findLast(isOurs);
     if (found !== undefined) return found;
   }
   return undefined;
@@ -90,7 +90,7 @@ export function readLogId(folder: string): string | null {
 
 function newestStamps(folder: string, segments: readonly number[]): readonly Stamp[] {
   for (const segment of segments.toReversed()) {
-    const stamps = withSegment(folder, segment, stampsIn);
+    const stamps = withSegment(folder, segment, stampsIn) ?? [];
     if (stamps.length > 0) return stamps;
   }
   return [];
@@ -109,8 +109,10 @@ function segmentsOf(folder: string): number[] {
   }
 }
 
-function withSegment<Result>(folder: string, segment: number, work: (file: ReadFile) => Result): Result {
-  const file = openReadFile(join(folder, segmentName(segment)));
+/** Undefined for one that is gone since the folder was listed. */
+function withSegment<Result>(folder: string, segment: number, work: (file: ReadFile) => Result): Result | undefined {
+  const file = openIfThere(join(folder, segmentName(segment)));
+  if (file === undefined) return undefined;
   try {
     return work(file);
   } finally {

@@ -9,7 +9,7 @@ import { decodeOpen, type OpenReason } from "../frame/bodies.ts";
 import { type Cursor, isLinked, openCursor } from "../frame/cursor.ts";
 import { DATA_FLAG_REDO, FRAME_TYPES, HEADER_BYTES, LINK_BYTES, segmentName } from "../frame/layout.ts";
 import { type FrameKeys, startFrameKeys } from "../keys/seed.ts";
-import { openReadFile } from "../node-files.ts";
+import { openIfThere } from "../node-files.ts";
 import { expand } from "./expand.ts";
 import { folderWith, type ReadFrom, segmentsOf } from "./place.ts";
 import { findSeed } from "./seeds.ts";
@@ -164,15 +164,6 @@ export function openReader(
       }
     },
   };
-}
-
-function openIfThere(path: string): ReadFile | undefined {
-  try {
-    return openReadFile(path);
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    throw error;
-  }
 }
 
 function enter(folder: string, number: number, file: ReadFile): OpenSegment | undefined {
