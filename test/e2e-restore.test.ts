@@ -28,7 +28,7 @@ import {
   start,
   until,
 } from "./support/home.ts";
-import { killedAt } from "./support/kill.ts";
+import { killedAt, meanwhile } from "./support/kill.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 import { whole } from "./support/whole.ts";
 
@@ -73,6 +73,32 @@ describe("a home is backed up while it runs and restored on purpose", { ...asUse
       assert.deepEqual([refused.code, codeOf(refused)], [1, "file_not_written"], refused.err);
     }
     assert.deepEqual(readdirSync(closed), []);
+  });
+
+  test("a backup holds one state of the home, whatever another command changes or moves away meanwhile", async () => {
+    const grown = made.copy();
+    for (const word of ["loopback", "off"]) {
+      const gateway = await grown.up();
+      await grown.must(["policy", "set", "callbacks", word]);
+      await gateway.end("SIGTERM");
+    }
+    const others = [
+      { file: "written", other: ["credential", "disable", "demo-token"] },
+      { file: "read", other: ["audit", "archive", join(makeFolder(), "archive"), "--keep-megabytes", "0"] },
+    ];
+    for (const { file, other } of others)
+      for (let at = 1, came = true; came; at++) {
+        const home = grown.copy();
+        const folder = makeFolder();
+        const backup = join(folder, "home.gwbackup");
+        const moment = { at, file: file === "written" ? folder : join(home.folder, "audit", "0000000002.gwlog") };
+        const done = await meanwhile(moment, home, ["backup", backup], other);
+        came = /^meanwhile: 0/m.test(done.err);
+        assert.deepEqual([done.code, readdirSync(folder)], [0, ["home.gwbackup"]], `${other.join(" ")}: ${done.err}`);
+        const drill = new Home(makeFolder());
+        await drill.must(["restore", backup], { state: `${home.folder}-state` });
+        assert.ok(came || at > 1, done.err);
+      }
   });
 
   test("a restored copy works, the original goes on as if there were none, and neither is taken for the other", async () => {
