@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { before, describe, test } from "node:test";
 import { attest, intentEvent, makeKeys, openTestLog } from "./audit-kit.ts";
 import { asUser, codeOf, Home, makeFolder } from "./support/home.ts";
-import { killedAt } from "./support/kill.ts";
+import { killedAt, meanwhile } from "./support/kill.ts";
 import { operatorOf } from "./support/operator-key.ts";
 import { whole } from "./support/whole.ts";
 
@@ -202,6 +202,21 @@ describe("the log's older segments are moved away, and the log goes on", { ...as
     const told = out.trimEnd().split("\n");
     assert.deepEqual([code, told.at(-1)], [1, all.at(-1)]);
     assert.equal(told.filter((line) => "unreadable" in (JSON.parse(line) as object)).length, 1);
+  });
+
+  test("who checks or shares the log while an archive moves a part of it away does so from where it begins then", async () => {
+    const archiving = () => ["audit", "archive", join(makeFolder(), "archive"), "--before", TOMORROW];
+    for (const words of [
+      ["audit", "checkpoint"],
+      ["audit", "share", "ada"],
+    ])
+      for (let at = 1, came = true; came; at++) {
+        const twin = home.copy();
+        const moment = { at, file: join(twin.folder, "audit", segmentsOf(join(twin.folder, "audit"))[1] ?? "") };
+        const done = await meanwhile(moment, twin, words, archiving());
+        came = /^meanwhile: 0/m.test(done.err);
+        assert.ok(done.code === 0 && (came || at > 1), `${words.join(" ")}, ${at}: ${done.err}${done.out}`);
+      }
   });
 
   test("of several archives at once one moves the segments, and the others are told that it is at work", async () => {

@@ -3,12 +3,13 @@ import { closeSync, fsyncSync, openSync, readdirSync, renameSync, writeSync } fr
 import { join } from "node:path";
 import type { Random } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
+import type { ReadFile } from "../files.ts";
 import { decodeOpen } from "../frame/bodies.ts";
 import { openCursor } from "../frame/cursor.ts";
 import { FRAME_TYPES, HEADER_BYTES, segmentName, segmentOf } from "../frame/layout.ts";
 import { keyIdOf, rawPublicOf } from "../keys/raw.ts";
 import { wrapSeed } from "../keys/seed.ts";
-import { openReadFile } from "../node-files.ts";
+import { openIfThere } from "../node-files.ts";
 import { findSeed } from "./seeds.ts";
 import { encodeSideFile, sideFileName } from "./side-file.ts";
 
@@ -27,7 +28,9 @@ export function rewrapSeeds(
   for (const name of readdirSync(folder).sort()) {
     const segment = segmentOf(name);
     if (segment === undefined) continue;
-    const open = readOpen(join(folder, segmentName(segment)));
+    const file = openIfThere(join(folder, segmentName(segment)));
+    if (file === undefined) continue;
+    const open = readOpen(file);
     if (open === undefined) throw new Denied("log_damaged", `${name} does not start with a whole OPEN frame`);
     if (open.recipients.some((known) => known.keyId.equals(keyId))) continue;
     const seed = findSeed(folder, open, readingKey);
@@ -45,8 +48,7 @@ export function rewrapSeeds(
   return done;
 }
 
-function readOpen(path: string) {
-  const file = openReadFile(path);
+function readOpen(file: ReadFile) {
   try {
     const cursor = openCursor(file);
     if (cursor?.next() !== "frame" || cursor.header.type !== FRAME_TYPES.open) return undefined;

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { defaults } from "../../kernel/defaults.ts";
 import type { Cut, Cutter } from "../cut/cut.ts";
 import { segmentName } from "../frame/layout.ts";
 import { isWriterLive } from "../lock.ts";
@@ -37,11 +38,15 @@ export interface ScanAhead {
   close(): void;
 }
 
-export async function verifyLog(options: VerifyOptions): Promise<VerifyReport> {
+export async function verifyLog(
+  options: VerifyOptions,
+  looksLeft: number = defaults.filesLooks,
+): Promise<VerifyReport> {
   let start: Start;
   try {
     start = findStart(options);
   } catch (error) {
+    if (isGone(error) && looksLeft > 0) return await verifyLog(options, looksLeft - 1);
     return tellUnreadable(startCheck(options, WHOLE, false), error);
   }
   const check = startCheck(options, start, isWriterLive(options.folder));
@@ -54,11 +59,17 @@ export async function verifyLog(options: VerifyOptions): Promise<VerifyReport> {
   try {
     stopped = await walkSegments(check, ahead);
   } catch (error) {
-    return tellUnreadable(check, error);
+    if (!isGone(error) || looksLeft === 0) return tellUnreadable(check, error);
+    return await verifyLog(options, looksLeft - 1);
   } finally {
     ahead?.close();
   }
   return judge(check, stopped);
+}
+
+/** What was listed a moment before: an archive has moved it away, and the log begins later by now. */
+function isGone(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
 }
 
 /** Of a folder that is there, and holds no segment. */
