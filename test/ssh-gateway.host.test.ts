@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, before } from "node:test";
 import { readSshPublicLine, sshFingerprint } from "../src/kernel/ssh-key.ts";
 import { beginSshFile } from "./ssh-file.ts";
@@ -249,6 +249,13 @@ real("a recording is sealed beside the log, its digest is in the log, and only a
   assert.deepEqual(line.slice(1), ["o", "broken\r\n"]);
   assert.equal(JSON.parse((await home.must([...show, "--json"])).out).attempts[0].attempt_id, attempt);
   assert.equal((await home.verify(["--allow-unattested"])).code, 0, "the log still verifies");
+  // Where the part of the log that tells of it was archived, the recording is still there.
+  const twin = home.copy();
+  for (const _ of [1, 2]) await (await twin.up(["--locked"])).end("SIGTERM");
+  const archive = join(dirname(twin.folder), "archive");
+  await twin.must(["audit", "archive", archive, "--keep-megabytes", "0"]);
+  assert.equal(codeOf(await twin.operator([...show, "--recording"])), "not_found");
+  assert.match((await twin.must([...show, "--recording", "--log", archive])).out, /broken/);
   // Another recording in its place, an attempt that has none, and one that nobody made.
   const [plain] = (await home.events("action_finished")).filter((event) => event["attempt_id"] !== attempt);
   const codes = async (id: string) => codeOf(await home.operator(["activity", "show", id, "--recording"]));

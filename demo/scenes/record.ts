@@ -34,7 +34,8 @@ export const record: Scene = {
     tell.say("The log and an operator's key show what was signed, sent and answered: gw activity show CALL");
     const lines: string[] = [];
     const io = { out: (line: string) => void lines.push(line), err: (line: string) => void lines.push(line) };
-    const options = { log: join(stage.home, "audit"), recording: false, json: false };
+    const own = join(stage.home, "audit");
+    const options = { log: own, own, recording: false, json: false };
     const exit = runActivityShow(callId, options, stage.reading, io as never);
     const told = lines.join("\n");
     expect(exit === exits.done && told.includes("it matches"), "the card should be the one that was signed", told);

@@ -48,7 +48,7 @@ export function runShowCommand(
   const command = `gw activity show ${id}`;
   const show = async ({ home, readingKey }: ReaderSession, log: string): Promise<Exit> => {
     const keys = { readingKey, signers: signersOf(home) };
-    return runActivityShow(id, { ...options, log }, keys, deps.io);
+    return runActivityShow(id, { ...options, log, own: join(options.home, "audit") }, keys, deps.io);
   };
   return reading(options, command, deps, show, () => requireNameOfThing(id));
 }

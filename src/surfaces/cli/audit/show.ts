@@ -17,6 +17,8 @@ import { type DecisionRecord, recordTrace, type TraceRecord } from "./trace-reco
 
 export interface ShowOptions {
   readonly log: string;
+  /** The home's own log: recordings stay beside it when a part of it is archived. */
+  readonly own: string;
   readonly recording: boolean;
   readonly json: boolean;
 }
@@ -27,7 +29,7 @@ const FILE_BYTES_MAX = defaults.sshRecordingBytes * 64 + 65_536;
 /** `gw activity show ID`: card, decision, request and outcome of one thing, or what its operation wrote. */
 export function runActivityShow(id: string, options: ShowOptions, reading: Reading, io: CliIo): Exit {
   if (options.recording) {
-    for (const line of openCast(id, options.log, reading.readingKey)) io.out(line);
+    for (const line of openCast(id, options.log, reading.readingKey, options.own)) io.out(line);
     return exits.done;
   }
   const { record } = openTrace(id, options.log, reading);
@@ -52,12 +54,12 @@ export function openTrace(
 }
 
 /** What an attempt wrote, as lines of an asciicast. The log says what was recorded; a file that says otherwise is not shown. */
-export function openCast(attemptId: string, log: string, readingKey: KeyObject): readonly string[] {
+export function openCast(attemptId: string, log: string, readingKey: KeyObject, own = log): readonly string[] {
   const finished = findTrace(attemptId, log, readingKey).events.find(
     (event): event is EventOf<"action_finished"> =>
       event.event_type === "action_finished" && event.attempt_id === attemptId,
   );
-  return castOf(attemptId, log, finished ?? null, readingKey);
+  return castOf(attemptId, [log, own], finished ?? null, readingKey);
 }
 
 function findTrace(id: string, log: string, readingKey: KeyObject): Trace {
@@ -114,7 +116,7 @@ export function readAll(
 
 function castOf(
   attemptId: string,
-  log: string,
+  folders: readonly string[],
   finished: EventOf<"action_finished"> | null,
   readingKey: KeyObject,
 ): readonly string[] {
@@ -123,7 +125,9 @@ function castOf(
     const why = digest === null ? "it was wanted and could not be kept" : "its definition does not ask for one";
     throw new Denied("not_found", `There is no recording of this attempt: ${why}.`);
   }
-  const sealed = readRecordingFile(log, attemptId, FILE_BYTES_MAX);
+  const sealed = folders
+    .map((folder) => readRecordingFile(folder, attemptId, FILE_BYTES_MAX))
+    .find((bytes) => bytes !== undefined);
   if (sealed === undefined)
     throw new Denied("log_damaged", "The log says that there is a recording, and its file is gone.");
   const bytes = openRecording(attemptId, sealed, readingKey);
