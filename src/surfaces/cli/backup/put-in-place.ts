@@ -22,7 +22,9 @@ export function putInPlace(target: string, made: string): string | null {
   const ours = readdirSync(made).filter((name) => (name === "audit" ? !isLogged : !STAYS.test(name)));
   for (const name of vaultLast(ours)) renameSync(join(made, name), join(target, name));
   nodeSteps.syncFolder(target);
-  rmSync(made, { recursive: true, force: true });
+  // This one, and what those left that were cut short: each is a whole home.
+  for (const name of readdirSync(target).filter((name) => name.startsWith(MAKING)))
+    rmSync(join(target, name), { recursive: true, force: true });
   return old.length > 0 ? aside : null;
 }
 
