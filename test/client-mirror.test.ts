@@ -261,7 +261,7 @@ describe("an operator's copy of a log", asUser, () => {
     // As one that is gone between the folder's list and the look at it.
     symlinkSync("moved", found);
     const moving = await through(async (answer) => {
-      rmSync(listed);
+      rmSync(listed, { force: true });
       return answer;
     }, "/v1/log/files");
     try {
@@ -271,6 +271,46 @@ describe("an operator's copy of a log", asUser, () => {
     } finally {
       moving.close();
       rmSync(found);
+    }
+  });
+
+  test("holds after an archive took away what it had in part, also while it was on its way", async () => {
+    const twin = home.copy();
+    const served = await twin.up();
+    const copy = join(makeFolder(), "copy");
+    const door = { path: twin.operatorSocket, requireServer: () => undefined };
+    // All but the last two go: what was the last one when the copy was made is the last that goes.
+    const archive = async (): Promise<void> => {
+      for (const word of ["loopback", "off"]) await twin.must(["policy", "set", "callbacks", word]);
+      await twin.must(["audit", "archive", join(makeFolder(), "archive"), "--keep-megabytes", "0"]);
+    };
+    const check = async (folder: string): Promise<unknown> =>
+      JSON.parse((await twin.run(["audit", "verify", "--json", "--log", join(folder, "audit")])).out).verdict;
+    const late = join(makeFolder(), "late");
+    let archived: Promise<void> | undefined;
+    const front = createServer(async (request, response) => {
+      const { method, url: path, headers } = request;
+      const body = await buffer(request);
+      if (path?.endsWith("/read") === true) {
+        archived ??= archive();
+        await archived;
+      }
+      ask({ socketPath: twin.operatorSocket, method, path, headers }, (answer) => {
+        response.writeHead(answer.statusCode ?? 0, answer.headers);
+        answer.pipe(response);
+      }).end(body);
+    });
+    const place = join(makeFolder(), "front.sock");
+    await new Promise<void>((resolve) => front.listen(place, resolve));
+    try {
+      await refreshMirror(door, copy, systemRandom, systemSleep);
+      assert.equal(await check(copy), "intact");
+      await refreshMirror({ path: place, requireServer: () => undefined }, late, systemRandom, systemSleep);
+      await refreshMirror(door, copy, systemRandom, systemSleep);
+      assert.deepEqual([await check(copy), await check(late)], ["intact", "intact"]);
+    } finally {
+      front.close();
+      await served.end("SIGTERM");
     }
   });
 

@@ -4,6 +4,7 @@ import {
   fstatSync,
   ftruncateSync,
   openSync,
+  readdirSync,
   readFileSync,
   readSync,
   rmSync,
@@ -11,7 +12,8 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
-import { CUT_NAME, MAX_CUT_BYTES } from "../../audit/cut/cut.ts";
+import { CUT_NAME, MAX_CUT_BYTES, readCut } from "../../audit/cut/cut.ts";
+import { segmentName, segmentOf } from "../../audit/frame/layout.ts";
 import type { Random, Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -147,12 +149,27 @@ function takePack(folder: string, pack: string, bytes: string, random: Random): 
   if (untouched) replaceFile(own, served, random);
 }
 
-/** Files of the log only grow, but for zeros written ahead: what is not zero is never fetched twice. The cut alone is replaced. */
+/** What was named a moment before may be archived by now: then it is asked anew what there is. */
 async function takeLog(connection: Connection, copy: string, random: Random): Promise<void> {
+  for (let left: number = defaults.filesLooks; ; left--) {
+    try {
+      const served = await takeLogFiles(connection, copy, random);
+      dropArchived(copy, new Set(served), random);
+      return;
+    } catch (error) {
+      if (left === 0 || !(error instanceof Denied) || error.code !== "not_found") throw error;
+    }
+  }
+}
+
+/** Files of the log only grow, but for zeros written ahead: what is not zero is never fetched twice. The cut alone is replaced. */
+async function takeLogFiles(connection: Connection, copy: string, random: Random): Promise<readonly string[]> {
   const folder = join(copy, "audit");
   makeFolder(folder);
-  const files = await connection.ask(logFilesAnswer, "GET", "/v1/log/files");
-  for (const { name, size } of files.filter((file) => LOG_FILE.test(file.name))) {
+  const files = (await connection.ask(logFilesAnswer, "GET", "/v1/log/files")).filter(({ name }) =>
+    LOG_FILE.test(name),
+  );
+  for (const { name, size } of files) {
     const path = join(folder, name);
     if (name === CUT_NAME) {
       const cut = await readPart(connection, name, 0);
@@ -165,12 +182,30 @@ async function takeLog(connection: Connection, copy: string, random: Random): Pr
     try {
       await takeFile(connection, copy, file, { name, size });
     } catch (error) {
-      // Moved to an archive since the list was made: what the copy has of it stays.
-      if (!(error instanceof Denied) || error.code !== "not_found") throw error;
+      // What nothing came for is not there.
       if (fstatSync(file).size === 0) rmSync(path, { force: true });
+      throw error;
     } finally {
       closeSync(file);
     }
+  }
+  return files.map(({ name }) => name);
+}
+
+/**
+ * What is served no more, and an operator signed a cut for, goes from the copy as well. It may be there in part only, which nothing could
+ * complete any more: the copy would not hold for good.
+ */
+function dropArchived(copy: string, served: ReadonlySet<string>, random: Random): void {
+  const folder = join(copy, "audit");
+  const read = readCut(readPlainFile(join(folder, CUT_NAME), MAX_CUT_BYTES)?.toString("utf8") ?? "");
+  const admitted = openHome(copy, random)
+    .readVault()
+    .lineage.flatMap((one) => (one.change === "admit" ? [one.approverKey] : []));
+  if (read?.signedBy(admitted) === undefined || !served.has(CUT_NAME)) return;
+  for (const name of readdirSync(folder)) {
+    const segment = segmentOf(name.slice(0, segmentName(1).length));
+    if (segment !== undefined && segment < read.cut.segment && !served.has(name)) rmSync(join(folder, name));
   }
 }
 
