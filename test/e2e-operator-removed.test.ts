@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { asUser, codeOf, demoPack, Home, makeFolder, openPlane } from "./support/home.ts";
+import { killedAt } from "./support/kill.ts";
 import { startProvider } from "./support/provider.ts";
 import { idIn } from "./support/reply.ts";
+import { whole } from "./support/whole.ts";
 
 test(
   "a removed operator decides nothing on the running gateway, which locks until it has the new service key",
@@ -45,5 +47,31 @@ test(
       await gateway.end();
       await provider.close();
     }
+  },
+);
+
+test(
+  "an admission that is killed before any of its changes leaves no reader of the log who is nobody",
+  asUser,
+  async () => {
+    const made = await new Home(makeFolder()).init();
+    const theirs = join(dirname(made.folder), "bob");
+    writeFileSync(theirs, "bob has a passphrase of his own\n", { mode: 0o600 });
+    const readers = (home: Home): number =>
+      JSON.parse(readFileSync(join(home.folder, "policy.json"), "utf8")).audit_recipients.length;
+    const words = ["operator", "add", "bob", "--operator", "ada", "--new-passphrase-file", theirs];
+    let halves = 0;
+    for (let at = whole ? 1 : 6, code: number | null = null; code !== 0; at++) {
+      const home = made.copy();
+      ({ code } = await killedAt(at, home.folder, home, words));
+      if (!readFileSync(join(home.folder, "vault.json"), "utf8").includes('"bob"')) {
+        if (readers(home) === 2) halves++;
+        await home.must(words);
+      }
+      assert.equal(readers(home), 2, `killed at ${at}`);
+      await home.must(["operator", "remove", "bob", "--operator", "ada"]);
+      assert.equal(readers(home), 1, `killed at ${at}`);
+    }
+    assert.ok(halves > 0, "one was cut short between policy and vault");
   },
 );

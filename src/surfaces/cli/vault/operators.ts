@@ -11,7 +11,9 @@ import {
 import { checkNewPin } from "../../../vault/passphrase/pin.ts";
 import { checkPassphrase } from "../../../vault/passphrase/strength.ts";
 import { recipientOf } from "../../../vault/policy/change.ts";
+import type { Policy } from "../../../vault/policy/policy.ts";
 import { signPolicy } from "../../../vault/policy/verify.ts";
+import type { Vault } from "../../../vault/vault.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { endLogin } from "../operator/login.ts";
@@ -40,7 +42,7 @@ export function runOperatorAdd(
         const next = await addOperator(current, session.operator, { operatorName: name, passphrase }, ports);
         const policy = session.home.readPolicy(current);
         const readers = next.operators.filter((keys) => keys.name === name).map(recipientOf);
-        const draft = { ...policy, auditRecipients: [...policy.auditRecipients, ...readers] };
+        const draft = { ...policy, auditRecipients: [...readersAmong(policy, current), ...readers] };
         return { vault: next, policy: signPolicy(draft, policy, session.operator, current, ports.clock) };
       });
       const keyId = vault.operators.find((keys) => keys.name === name)?.keyId ?? "";
@@ -85,10 +87,7 @@ export function runOperatorRemove(name: string, options: VaultOptions, io: CliIo
       const vault = await applyChange(session, ports, { what: "operator_removed", subject: name }, async (current) => {
         const policy = session.home.readPolicy(current);
         const { vault: next, operator } = await removeOperator(current, session.operator, name, ports);
-        const gone = current.operators
-          .filter((keys) => keys.name === name)
-          .map(({ readingKey }) => keyIdOf(readingKey));
-        const auditRecipients = policy.auditRecipients.filter(({ keyId }) => !gone.includes(keyId));
+        const auditRecipients = readersAmong(policy, next);
         const signed = signPolicy({ ...policy, auditRecipients }, policy, operator, current, ports.clock);
         return { vault: next, policy: signed, newServiceKey: operator.serviceKey };
       });
@@ -108,6 +107,12 @@ export function runOperatorRemove(name: string, options: VaultOptions, io: CliIo
       return exits.done;
     });
   });
+}
+
+/** Operators alone read the log. A key that is nobody's was left by a command that was cut short between policy and vault. */
+function readersAmong({ auditRecipients }: Pick<Policy, "auditRecipients">, { operators }: Pick<Vault, "operators">) {
+  const keyIds = new Set(operators.map(({ readingKey }) => keyIdOf(readingKey)));
+  return auditRecipients.filter(({ keyId }) => keyIds.has(keyId));
 }
 
 /** `gw passphrase`. */
