@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { createCipheriv, generateKeyPairSync, randomBytes } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -14,6 +15,7 @@ import { startFrameKeys } from "../keys/seed.ts";
 import { openLog } from "../log.ts";
 import { startBuilder } from "../write/frame-builder.ts";
 import { type LogItem, openReader } from "./reader.ts";
+import { rewrapSeeds } from "./rewrap.ts";
 import { findSeed } from "./seeds.ts";
 
 const reading = generateKeyPairSync("x25519");
@@ -266,4 +268,29 @@ test("a segment that is not there, or goes while others are read, is told, and w
     const from = openReader(folder, reading.privateKey, { segment: 2, offset: 0 });
     assert.deepEqual(from.next()?.map(told), [2]);
     from.close();
+  }));
+
+test("a pipe or a link in the place of a side file is no seed, and holds nobody up", () =>
+  inFolder(async (folder) => {
+    const log = await openIn(folder);
+    await log.append([event("evt_1", "x")]);
+    await log.close();
+    const later = generateKeyPairSync("x25519");
+    rewrapSeeds(folder, reading.privateKey, later.publicKey, { bytes: (length) => randomBytes(length) });
+    const kinds = () => {
+      const reader = openReader(folder, later.privateKey);
+      const items: LogItem[] = [];
+      for (let next = reader.next(); next !== undefined; next = reader.next()) items.push(...next);
+      reader.close();
+      return items.map(({ kind }) => kind);
+    };
+    assert.deepEqual(kinds(), ["opened", "record"]);
+    const [name = ""] = readdirSync(folder).filter((one) => one.endsWith(".seed"));
+    const path = join(folder, name);
+    renameSync(path, `${path}.real`);
+    symlinkSync(`${path}.real`, path);
+    assert.deepEqual(kinds().slice(0, 2), ["opened", "unreadable"]);
+    rmSync(path);
+    execFileSync("mkfifo", [path]);
+    assert.deepEqual(kinds().slice(0, 2), ["opened", "unreadable"]);
   }));

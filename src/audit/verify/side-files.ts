@@ -1,7 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { openReadFile } from "../node-files.ts";
-import { decodeSideFile, MAX_SIDE_FILE_BYTES, sideFileSegment } from "../read/side-file.ts";
+import { readSideFile, sideFileSegment } from "../read/side-file.ts";
 import type { Walk } from "./walk.ts";
 
 /** Side files that say they hold the seed of a segment and name another log or commitment, or cannot be read. */
@@ -23,18 +22,4 @@ export function strangeSideFiles(
     if (!fits) strange.push([name, segment]);
   }
   return strange;
-}
-
-function readSideFile(path: string) {
-  try {
-    const file = openReadFile(path);
-    try {
-      const bytes = Buffer.alloc(MAX_SIDE_FILE_BYTES + 1);
-      return decodeSideFile(bytes.subarray(0, file.read(bytes, 0)));
-    } finally {
-      file.close();
-    }
-  } catch {
-    return undefined;
-  }
 }
