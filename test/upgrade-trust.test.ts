@@ -57,6 +57,14 @@ describe("a pack of another version is trusted after a finished review", asUser,
     mkdirSync(join(twin.folder, "audit"));
     const unlogged = await twin.operator(["pack", "trust", "acme", ...about]);
     assert.deepEqual([unlogged.code, codeOf(unlogged)], [1, "review_mismatch"], "a probe that no log here knows");
+    // A no that was taken out of the file again leaves the yes before it, and the log has both.
+    const finishedFile = readFileSync(at("reviews.yaml"));
+    const [first = ""] = ids;
+    await home.must([...decide, "--reject", ...why, first]);
+    assert.deepEqual(await trust(...about), [1, "upgrade_refused"]);
+    writeFileSync(at("reviews.yaml"), finishedFile);
+    assert.deepEqual(await trust(...about), [1, "review_mismatch"]);
+    await home.must([...decide, "--accept", ...why, first]);
     assert.deepEqual(await trust(...about), [0, null]);
   });
 

@@ -1,9 +1,12 @@
 import type { KeyObject } from "node:crypto";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
+import type { EventOf } from "../../../audit/event.ts";
 import { openReader } from "../../../audit/read/reader.ts";
 import type { Pack } from "../../../conventions/action/pack.ts";
 import type { OperatorKey } from "../../../conventions/approval/decision.ts";
-import { requireFinished, settleReview } from "../../../conventions/upgrade/decision/settle.ts";
+import { requireFinished, type Settlement, settleReview } from "../../../conventions/upgrade/decision/settle.ts";
+import type { UpgradeDecision } from "../../../conventions/upgrade/decision/statement.ts";
 import { addsOnly, comparePacks } from "../../../conventions/upgrade/pack/compare-packs.ts";
 import { probeDigest } from "../../../conventions/upgrade/probe/attest.ts";
 import type { Digest } from "../../../kernel/canonical-json.ts";
@@ -65,12 +68,13 @@ export async function requireReviewed(
     keys,
   );
   if (missing !== null) throw missing;
-  if (probe !== null && readingKey !== null)
-    await requireProbeLogged(join(options.home, "audit"), readingKey, probeDigest(probe));
   const file = await loadReviewFile(options.reviews, review.after.title);
   const differences = closing === null ? review.differences : [...review.differences, closing];
   const settlement = settleReview(differences, file, keys);
   requireFinished(settlement);
+  const log = join(options.home, "audit");
+  if (readingKey !== null && (probe !== null || existsSync(log)))
+    await requireLogged(log, readingKey, probe === null ? null : probeDigest(probe), settlement);
   for (const state of settlement.states.values()) {
     if (state.kind !== "narrowed" || state.decision.narrowing === pack.provider?.credential) continue;
     throw new Denied(
@@ -80,20 +84,57 @@ export async function requireReviewed(
   }
 }
 
-/** A signature says what an operator saw; the log of the gateway that sent it says that it was sent. */
-async function requireProbeLogged(log: string, readingKey: KeyObject, digest: Digest): Promise<void> {
+/**
+ * A signature says what an operator saw; the log of the gateway that sent it says that it was sent. And a file can lose what was decided
+ * last, so that what came before it counts again: the log has that too.
+ */
+async function requireLogged(
+  log: string,
+  readingKey: KeyObject,
+  probe: Digest | null,
+  { states }: Settlement,
+): Promise<void> {
+  const seen = new Set<string>();
+  const later = new Map<string, EventOf<"upgrade_decided">>();
+  let sent = probe === null;
   const reader = openReader(log, readingKey);
   try {
     for await (const item of reader) {
-      if (item.kind !== "record" || item.event.event_type !== "upgrade_probe_finished") continue;
-      if (item.event.result_digest === digest) return;
+      if (item.kind !== "record") continue;
+      const { event } = item;
+      if (event.event_type === "upgrade_probe_finished" && event.result_digest === probe) sent = true;
+      if (event.event_type !== "upgrade_decided") continue;
+      const { difference } = event;
+      const state = states.get(difference);
+      if (state === undefined || state.kind === "open" || state.decision.api !== event.api) continue;
+      // What was decided elsewhere is not in this log: then the time that its reviewer signed has to do.
+      if (isSame(event, state.decision)) {
+        seen.add(difference);
+        later.delete(difference);
+      } else if (seen.has(difference) || Date.parse(event.decided_at) > Date.parse(state.decision.decided_at))
+        later.set(difference, event);
     }
   } finally {
     reader.close();
   }
-  throw new Denied(
-    "review_mismatch",
-    "The log of this gateway has no probe with this result: run gw upgrade probe here, and review what it prints.",
+  if (!sent)
+    throw new Denied(
+      "review_mismatch",
+      "The log of this gateway has no probe with this result: run gw upgrade probe here, and review what it prints.",
+    );
+  for (const { difference, decision, by, decided_at } of later.values())
+    throw new Denied(
+      "review_mismatch",
+      `The log has a later decision about ${difference} than the review file: ${decision} by ${showIdentifier(by)} at ${decided_at}. Put it back from version control, or decide anew: gw upgrade decide`,
+    );
+}
+
+function isSame(event: EventOf<"upgrade_decided">, decision: UpgradeDecision): boolean {
+  return (
+    event.decision === decision.verdict &&
+    event.narrowing === decision.narrowing &&
+    event.operator_key_id === decision.operator_key_id &&
+    event.decided_at === decision.decided_at
   );
 }
 
