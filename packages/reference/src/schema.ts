@@ -64,4 +64,12 @@ const statements = [
      kind text not null, payload text not null, attempts integer not null, due_at_ms integer not null)`,
 ];
 
-export const migrations: readonly Migration[] = [{ name: "the provider's tables", statements }];
+const signedNonces = [
+  `create table signed_nonces (key_id text not null, nonce text not null, taken_at_s integer not null,
+     primary key (key_id, nonce)) without rowid`,
+];
+
+export const migrations: readonly Migration[] = [
+  { name: "the provider's tables", statements },
+  { name: "signatures that were taken", statements: signedNonces },
+];

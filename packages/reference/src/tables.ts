@@ -77,6 +77,8 @@ export interface Tables {
     revoked_at: string | null;
   };
   revoked_tokens: { token_id: string; revoked_at: string };
+  /** Of signed requests that were taken, while their signature would still be good. */
+  signed_nonces: { key_id: string; nonce: string; taken_at_s: number };
   idempotency: {
     tenant_id: string;
     actor_id: string;

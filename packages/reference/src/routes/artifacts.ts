@@ -58,7 +58,10 @@ export function artifactRoutes(core: Core): readonly ReferenceRoute[] {
         begin(head) {
           const spool = createSpool(core.artifactFolder);
           const bound = bindRoute<CommandOfArtifacts, Who>(route, {
-            authorize: (_request, who) => requireScope(who, "artifacts:write"),
+            authorize: (_request, who) => {
+              who.checkBody();
+              return requireScope(who, "artifacts:write");
+            },
             execute: async ({ command: { body, endpoint } }, who) => {
               const work = () => keep(core, who, body, spool);
               const fault = core.faults.take(exchangeFaults, endpoint);

@@ -1,6 +1,6 @@
 /**
  * Signed requests (RFC 9421, Ed25519) instead of a token. What makes the request has to be covered: method, address, and the
- * digest of the body (RFC 9530). A signature is good for a minute and once.
+ * digest of the body (RFC 9530). A signature is good here, for a minute and once, whatever restarts in between.
  */
 import { createHash, type KeyObject, verify } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -8,6 +8,7 @@ import type { Clock } from "../../../../src/kernel/clock.ts";
 import { defaults } from "../../../../src/kernel/defaults.ts";
 import { Denied } from "../../../../src/kernel/failure.ts";
 import { type Identity, single } from "../context.ts";
+import type { Store } from "../store.ts";
 
 /** A key that the provider knows, and who holds it. */
 export interface Signer extends Identity {
@@ -21,15 +22,20 @@ export interface Signed {
   checkBody(): void;
 }
 
+interface Needs {
+  readonly clock: Pick<Clock, "wallMs">;
+  /** The provider's own address. */
+  readonly origin: string;
+  readonly store: Store;
+}
+
 const FIELD_CHARACTERS = 2_048;
 
 /** Null for a request that carries no signature. */
 export function createSignatureVerifier(
-  { clock }: { readonly clock: Pick<Clock, "wallMs"> },
+  { clock, origin, store }: Needs,
   signers: readonly Signer[],
 ): (request: IncomingMessage) => Signed | null {
-  const seen = new Map<string, number>();
-
   return (request) => {
     const input = single(request.rawHeaders, "signature-input");
     const value = single(request.rawHeaders, "signature");
@@ -41,18 +47,34 @@ export function createSignatureVerifier(
     const created = Number(about.get("created") ?? Number.NaN);
     if (!(Math.abs(now - created) <= defaults.referenceSignatureS)) throw refused("it was not made just now");
     const nonce = about.get("nonce") ?? "";
-    if (nonce === "" || seen.has(nonce)) throw refused("its nonce is missing, or was used before");
-    const lines = names.map((name) => `"${name}": ${componentOf(request, name)}`);
+    if (nonce === "") throw refused("its nonce is missing");
+    const lines = names.map((name) => `"${name}": ${componentOf(request, origin, name)}`);
     const base = [...lines, `"@signature-params": ${parameters}`].join("\n");
     if (!verify(null, Buffer.from(base, "latin1"), signer.publicKey, readSignature(label, value)))
       throw refused("it does not fit the request");
-    const hasBody = request.headers["content-length"] !== undefined && request.headers["content-length"] !== "0";
+    const { "content-length": length = "0", "transfer-encoding": coding } = request.headers;
+    const hasBody = length !== "0" || coding !== undefined;
     const needed = ["@method", "@target-uri", ...(hasBody ? ["content-digest", "content-type"] : [])];
     if (!needed.every((name) => names.includes(name))) throw refused(`it has to cover ${needed.join(", ")}`);
-    for (const [old, at] of seen) if (now - at > 2 * defaults.referenceSignatureS) seen.delete(old);
-    seen.set(nonce, created);
+    takeOnce(store, signer.keyId, nonce, now);
     return { identity: signer, checkBody: hasBody ? watchBody(request) : () => undefined };
   };
+}
+
+/** In the file, so that what was taken right before the provider died is not taken again after it. */
+function takeOnce(store: Store, key_id: string, nonce: string, now: number): void {
+  const { db } = store;
+  const taken = store.write(() => {
+    store.run(db.deleteFrom("signed_nonces").where("taken_at_s", "<", now - 2 * defaults.referenceSignatureS));
+    const row = { key_id, nonce, taken_at_s: now };
+    return store.run(
+      db
+        .insertInto("signed_nonces")
+        .values(row)
+        .onConflict((conflict) => conflict.doNothing()),
+    );
+  });
+  if (taken === 0) throw refused("its nonce was used before");
 }
 
 /** Hashes the body as it arrives; whoever reads it reads it as always. */
@@ -69,12 +91,13 @@ function watchBody(request: IncomingMessage): () => void {
   };
 }
 
-function componentOf(request: IncomingMessage, name: string): string {
+function componentOf(request: IncomingMessage, origin: string, name: string): string {
   switch (name) {
     case "@method":
       return request.method ?? "";
     case "@target-uri":
-      return new URL(request.url ?? "", `http://${request.headers.host}`).href;
+      // Never the Host that was sent: what was signed for somebody else is not for us.
+      return new URL(request.url ?? "", origin).href;
     default: {
       const value = name.startsWith("@") ? undefined : single(request.rawHeaders, name);
       if (value === undefined) throw refused(`it covers ${JSON.stringify(name)}, which the request does not have`);
