@@ -122,6 +122,9 @@ export function defineRoute<const Declaration extends RouteDeclaration>(
   if (declaration.signed?.scheme === "canonical" && !["json", "none"].includes(declaration.body.kind)) {
     throw new Fault("a canonical signature needs a JSON body or none: other bodies have no canonical form");
   }
+  if (declaration.signed !== undefined && declaration.body.kind === "multipart") {
+    throw new Fault("a signature cannot cover a multipart body, which is never kept whole");
+  }
   return {
     method: declaration.method,
     endpoint: `${declaration.method} ${declaration.path}`,

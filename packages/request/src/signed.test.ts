@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync, sign, verify } from "node:crypto";
 import { test } from "node:test";
 import { digestBytes } from "../../../src/kernel/canonical-json.ts";
+import { Fault } from "../../../src/kernel/failure.ts";
 import { type AcceptedRequest, beginRequest } from "./pipeline.ts";
 import { defineRoute } from "./route.ts";
 import { signedStatement } from "./signed.ts";
@@ -86,6 +87,14 @@ test("a signature of one scheme does not pass for the other", async () => {
   });
   const right = await signatureOver("canonical", body);
   assert.equal((await send(byMeaning, body, "Gw-Key-Id", "k", "Gw-Signature", right)).signature?.scheme, "canonical");
+});
+
+test("no route takes a signature for an upload, whose bytes it would not cover", () => {
+  const file = { kind: "file", filename: "optional", contentType: "optional" } as const;
+  for (const scheme of ["bytes", "canonical"] as const) {
+    const body = { kind: "multipart", parts: { file } } as const;
+    assert.throws(() => defineRoute({ method: "POST", path: "/s", body, signed: rule(scheme) }), Fault);
+  }
 });
 
 test("a missing, repeated or malformed signature is refused", async () => {
