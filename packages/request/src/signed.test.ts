@@ -79,6 +79,17 @@ test("when the canonical object was signed, alternate encodings are refused befo
   assert.equal(asked, 1);
 });
 
+test("a route whose path ends with a slash has a canonical form too", async () => {
+  const params = { type: "object", required: ["a"], properties: { a: { type: "string" } } } as const;
+  const signed = { scheme: "canonical", verify: () => true } as const;
+  const slashed = defineRoute({ method: "POST", path: "/s/{a}/", params, body: { kind: "none" }, signed });
+  const fields = ["Host", "t", "Gw-Key-Id", "k", "Gw-Signature", "AAAA"];
+  const ask = async (target: string) =>
+    beginRequest(slashed, { method: "POST", target, rawHeaders: fields }).finish() as Promise<AcceptedRequest>;
+  assert.equal((await ask("/s/x/")).signature?.scheme, "canonical");
+  await assert.rejects(ask("/s/%78/"), { code: "request_encoding_not_canonical" });
+});
+
 test("a signature of one scheme does not pass for the other", async () => {
   const body = '{"a":1}';
   const crossed = await signatureOver("bytes", body);

@@ -82,7 +82,9 @@ function refuseAlternateEncodings(request: SignedRequest): void {
   const [path = "", query] = request.head.target.split("?", 2);
   const sorted = [...request.query].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
   const pairs = sorted.map(([name, value]) => `${encodeFormComponent(name)}=${encodeFormComponent(value)}`);
-  const plainPath = `/${request.segments.map(encodeComponent).join("/")}`;
+  // The route has matched: a slash at the end is its own.
+  const end = path.length > 1 && path.endsWith("/") ? "/" : "";
+  const plainPath = `/${request.segments.map(encodeComponent).join("/")}${end}`;
   if (path !== plainPath || (query ?? "") !== pairs.join("&") || query === "") {
     throw new Denied("request_encoding_not_canonical", "path or query is not in its plain encoding, sorted by name");
   }
