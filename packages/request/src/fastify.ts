@@ -2,6 +2,7 @@
  * The skin for Fastify 5: an encapsulated plugin whose routes never meet Fastify's own body parsers. The head is judged
  * in `onRequest`, before anything is read; the rest runs in the handler, after the application's own hooks.
  */
+import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Denied } from "../../../src/kernel/failure.ts";
 import { createClientErrorHandler } from "./client-error.ts";
@@ -38,6 +39,8 @@ export function strictServerOptions(correlationId: () => string) {
     genReqId: correlationId,
     // A missing Host is refused here, in the one envelope, and not by the HTTP parser in words of its own.
     http: { requireHostHeader: false },
+    // How long a parameter may be is for its schema to say, as everywhere.
+    routerOptions: { maxParamLength: Number.MAX_SAFE_INTEGER },
   };
 }
 
@@ -56,7 +59,7 @@ export async function strictRequests(app: FastifyInstance, options: StrictReques
     return send(request, reply, problemReply(denied, request.id));
   });
   for (const bound of options.routes) addRoute(app, options, bound, exchanges);
-  for (const [url, allowed] of methodsByUrl(options.routes)) {
+  for (const { url, allowed } of methodsByPath(options.routes)) {
     const others = METHODS.filter((method) => !allowed.includes(method));
     if (others.length === 0) continue;
     const list = allowed.join(", ");
@@ -65,7 +68,7 @@ export async function strictRequests(app: FastifyInstance, options: StrictReques
       url,
       onRequest: (request, reply) => {
         const denied = new Denied("method_not_allowed", `this path answers ${list}`);
-        void send(request, reply, problemReply(denied, request.id, { allow: list }));
+        return tellRefused(options, `${request.method} (no route)`, request, reply, denied, { allow: list });
       },
       handler: () => undefined,
     });
@@ -89,16 +92,20 @@ function addRoute(
         exchanges.set(request, bound.begin(head, options.openFile));
         return;
       } catch (error) {
-        const principal = await options.principalOf(request);
-        const refused = await refuse(bound.route.endpoint, principal, request.id, options, seeBytes(), error);
-        return send(request, reply, refused);
+        return tellRefused(options, bound.route.endpoint, request, reply, error);
       }
     },
     async handler(request, reply) {
       const exchange = exchanges.get(request);
       if (exchange === undefined)
         throw new Denied("internal_fault", "the request reached its handler without an intake");
-      const principal = await options.principalOf(request);
+      let principal: string;
+      try {
+        principal = await options.principalOf(request);
+      } catch (error) {
+        exchange.intake.abort();
+        return send(request, reply, await refuse(bound.route.endpoint, null, request.id, options, seeBytes(), error));
+      }
       const seen = seeBytes();
       const answer = await conclude(bound, principal, request.id, options, seen, async () => {
         await readBody(request.raw, exchange.intake, seen);
@@ -109,26 +116,64 @@ function addRoute(
   });
 }
 
-function send(request: FastifyRequest, reply: FastifyReply, answer: Reply): FastifyReply {
-  if (!request.raw.complete) reply.header("connection", "close");
-  // A Buffer keeps Fastify from adding a charset to the type.
-  return reply.code(answer.status).headers(answer.headers).send(Buffer.from(answer.body));
+/** A request that never became a command, by whoever sent it; where nobody can be named, that is what it is told. */
+async function tellRefused(
+  options: StrictRequestsOptions,
+  endpoint: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: unknown,
+  headers: Reply["headers"] = {},
+): Promise<FastifyReply> {
+  let principal: string | null = null;
+  let why = error;
+  try {
+    principal = await options.principalOf(request);
+  } catch (unnamed) {
+    why = unnamed;
+  }
+  const added = principal === null ? {} : headers;
+  return send(request, reply, await refuse(endpoint, principal, request.id, options, seeBytes(), why, added));
 }
 
-/** `{name}` is how a template writes what Fastify's router writes as `:name`. A literal colon is doubled there. */
+function send(request: FastifyRequest, reply: FastifyReply, answer: Reply): FastifyReply {
+  if (!request.raw.complete) reply.header("connection", "close");
+  const { status, headers, body, more } = answer;
+  // A Buffer keeps Fastify from adding a charset to the type.
+  return reply
+    .code(status)
+    .headers(headers)
+    .send(more === undefined ? Buffer.from(body) : Readable.from(asItComes(body, more)));
+}
+
+async function* asItComes(first: string, more: AsyncIterable<string>): AsyncGenerator<string> {
+  yield first;
+  yield* more;
+}
+
+/**
+ * `{name}` is how a template writes what Fastify's router writes as `:name`, and `{name+}` what it writes as `*`. A literal
+ * colon is doubled there.
+ */
 function fastifyUrl(bound: BoundRoute): string {
   const { segments, trailingSlash } = bound.route.template;
-  const url = segments.map((segment) =>
-    segment.kind === "parameter" ? `:${segment.name}` : segment.text.replaceAll(":", "::"),
-  );
+  const url = segments.map((segment) => {
+    if (segment.kind === "literal") return segment.text.replaceAll(":", "::");
+    return segment.rest === true ? "*" : `:${segment.name}`;
+  });
   return `/${url.join("/")}${trailingSlash && url.length > 0 ? "/" : ""}`;
 }
 
-function methodsByUrl(routes: readonly BoundRoute[]): ReadonlyMap<string, readonly Method[]> {
-  const methods = new Map<string, Method[]>();
+/** One path may name its parameters differently for each method. */
+function methodsByPath(
+  routes: readonly BoundRoute[],
+): Iterable<{ readonly url: string; readonly allowed: readonly Method[] }> {
+  const paths = new Map<string, { readonly url: string; readonly allowed: Method[] }>();
   for (const bound of routes) {
-    const url = fastifyUrl(bound);
-    methods.set(url, [...(methods.get(url) ?? []), bound.route.method]);
+    const shape = bound.route.template.text.replaceAll(/\{\w+/g, "{");
+    const path = paths.get(shape) ?? { url: fastifyUrl(bound), allowed: [] };
+    paths.set(shape, path);
+    path.allowed.push(bound.route.method);
   }
-  return methods;
+  return paths.values();
 }
