@@ -95,7 +95,10 @@ export const defaults = {
   schemaPatternLength: 256,
   schemaPatternInputLength: 256,
   schemaPatternSize: 4_096,
+  /** Choices of all varying elements of a pattern but the one that varies most, multiplied. */
   schemaPatternWork: 1_048_576,
+  /** The same with that one: on a long text it is what takes the time. */
+  schemaPatternSteps: 1_073_741_824,
   // Responses from providers
   responseBytes: 8_388_608,
   /** Objects and arrays of an answer that is read as JSON: each takes some fifty bytes, and two in the text. */

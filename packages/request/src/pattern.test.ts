@@ -64,6 +64,12 @@ test("a longer text allows fewer choices", () => {
   assert.notEqual(lintPattern("^.*,.*,.*$", 4096), undefined);
 });
 
+test("of two varying elements neither is free because the other varies as much", () => {
+  assert.equal(lintPattern("^[^/]+/.*$", 4096), undefined);
+  assert.equal(lintPattern("^[A-Za-z0-9+/]+={0,2}$", 1_000_000), undefined);
+  for (const pattern of ["^a*a*$", "^[^/]+/?.*x$"]) assert.notEqual(lintPattern(pattern, 1_000_000), undefined);
+});
+
 const LENGTH = 40;
 /** Of the choices of a pattern that is admitted, all but the longest have so many ways together. */
 const MOST_STEPS = defaults.schemaPatternWork * LENGTH;

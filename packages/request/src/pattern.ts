@@ -22,8 +22,10 @@ export function lintPattern(pattern: string, inputLength: number): string | unde
     if (!reader.done) return "has a parenthesis too many";
     if (group.size > defaults.schemaPatternSize) return "repeats too often when written out";
     if (group.alternatives > 1) return "has alternatives outside a group: anchors would cover only the outer two";
-    const work = group.choices.reduce((product, choice) => product * choice, 1) / Math.max(1, ...group.choices);
-    return work <= defaults.schemaPatternWork ? undefined : "can backtrack too far: repeat less, or lower maxLength";
+    const work = group.choices.reduce((product, choice) => product * choice, 1);
+    const rest = work / Math.max(1, ...group.choices);
+    const bounded = rest <= defaults.schemaPatternWork && work <= defaults.schemaPatternSteps;
+    return bounded ? undefined : "can backtrack too far: repeat less, or lower maxLength";
   } catch (error) {
     if (error instanceof PatternRefusal) return error.message;
     throw error;
