@@ -68,10 +68,12 @@ async function makeRound(core: Core, options: CourierOptions, signal: AbortSigna
 /** One pass over what is due; returns when the next try is. */
 async function deliverDue(core: Core, options: CourierOptions, signal: AbortSignal): Promise<number | null> {
   const { store } = core;
-  const waiting = store.all(store.db.selectFrom("outbox").selectAll().orderBy("seq").limit(100));
-  const due = waiting.filter((letter) => letter.due_at_ms <= core.clock.wallMs());
-  if (due.length > 1 && core.faults.take(["webhook_reorder"], "webhooks") !== undefined) due.reverse();
-  for (const letter of due) {
+  const nowMs = core.clock.wallMs();
+  const due = store.all(
+    store.db.selectFrom("outbox").selectAll().where("due_at_ms", "<=", nowMs).orderBy("seq").limit(100),
+  );
+  const reordered = due.length > 1 && core.faults.take(["webhook_reorder"], "webhooks") !== undefined;
+  for (const letter of reordered ? due.toReversed() : due) {
     if (signal.aborted) return null;
     if (await deliver(core, options, letter, signal)) remove(core, letter.seq);
     else if (!signal.aborted) postpone(core, letter);

@@ -341,6 +341,18 @@ test("a webhook that is not taken is sent again, and given up in the end", async
   }
 });
 
+test("what waits for its next try keeps no later webhook waiting", async (t) => {
+  const taken = () => got.length > 100;
+  const { url, got } = await receive(t, () => (taken() ? 204 : 503));
+  const stand = await startStand(t, { webhookUrl: url });
+  for (let job = 0; job <= 100; job++) await create(stand);
+  await stand.time.advance(6_000);
+  await until(async () => got.length >= 100);
+  await stand.time.advance(100);
+  await until(async () => taken());
+  assert.equal(JSON.parse(stand.dump()["outbox"] ?? "").length, 100);
+});
+
 /** Looks again and again: what is waited for happens on real sockets, and a busy machine takes its time. */
 async function until(done: () => Promise<boolean>): Promise<void> {
   for (const giveUpAt = Date.now() + 120_000; Date.now() < giveUpAt; ) {
