@@ -64,6 +64,14 @@ async function execute(planId: string, revision = "r7"): Promise<CallResult> {
   return call.done;
 }
 
+/** While the time passes that a provider is given to plan. */
+async function slowly<Result>(work: Promise<Result>): Promise<Result> {
+  let done = false;
+  work.catch(() => undefined).finally(() => (done = true));
+  await untilDone(bench.time, 1_000, () => done);
+  return work;
+}
+
 const sentPlans = (): number => provider.received.filter(({ url }) => url === "/memberships").length;
 
 const types = (): readonly string[] => bench.events().map(({ event_type }) => event_type);
@@ -186,12 +194,6 @@ test("a preview that takes time is followed to where it will be, until it is a p
       response.writeHead(202, { "content-type": "application/json", location: "/v1/plans/p-1" });
       response.end(JSON.stringify({ mode: "preview", state: "planning" }));
     });
-  const slowly = async <Result>(work: Promise<Result>): Promise<Result> => {
-    let done = false;
-    work.catch(() => undefined).finally(() => (done = true));
-    await untilDone(bench.time, 1_000, () => done);
-    return work;
-  };
   answer(() => [200, previewBody()]);
   const plan = await slowly(preview());
   assert.equal(plan.executable, true);
@@ -214,6 +216,31 @@ test("a preview that takes time is followed to where it will be, until it is a p
   await assert.rejects(slowly(preview()), accepted, "and nowhere else");
   provider.answer((_request, response) => answerJson(response, 202, previewBody()));
   await assert.rejects(slowly(preview()), accepted, "accepted is no plan");
+});
+
+test("a preview that takes time leads to no request that would have to be asked for", async () => {
+  await bench.close();
+  const path = (name: string): string => `request: { method: GET, path: "/v1/hooks/{id}/${name}" }`;
+  const input = "input: { id: { in: path, type: string, maxLength: 64 } }";
+  const actions = [
+    `  hook.fire:\n    effect: send\n    ${path("fire")}\n    ${input}`,
+    `  hook.secret:\n    effect: read\n    needs: { approval: each_use }\n    ${path("secret")}\n    ${input}`,
+    `  hook.show:\n    effect: read\n    ${path("show")}\n    ${input}`,
+  ];
+  bench = await startBench(`${consequentialPack(provider.origin)}\n${actions.join("\n")}\n`);
+  bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
+  run = await openApproved();
+  let location = "";
+  provider.answer((request, response) => {
+    if (request.method === "GET") return answerJson(response, 200, previewBody());
+    response.writeHead(202, { location, "retry-after": "0" }).end();
+  });
+  for (location of ["/v1/hooks/h1/fire", "/v1/hooks/%681/fire?now=1", "/v1/hooks/h1/secret", "/v1/hooks/%zz/fire"]) {
+    await assert.rejects(slowly(preview()), denies("preview_invalid"), location);
+  }
+  assert.ok(provider.received.every(({ method }) => method === "POST"));
+  location = "/v1/hooks/h1/show";
+  assert.equal((await slowly(preview())).executable, true);
 });
 
 test("a preview that takes time asks for every look with a credential that asks on every use", async () => {

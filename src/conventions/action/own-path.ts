@@ -1,7 +1,7 @@
 import { Denied } from "../../kernel/failure.ts";
 import { decodePath } from "../url/decode.ts";
 import { type PathTemplate, restOf, shapeOf } from "../url/template.ts";
-import type { HttpAction, Pack } from "./pack.ts";
+import { type HttpAction, hasSideEffect, type Pack } from "./pack.ts";
 
 /**
  * What a provider serves under a literal path is never what it serves under a parameter: no argument makes the request of another
@@ -14,6 +14,35 @@ export function requireOwnPath(pack: Pack, action: HttpAction, path: string): vo
   const other = rivals.find(({ template }) => says(template, segments));
   if (other === undefined) return;
   throw new Denied("segment_refused", `the path would be that of ${other.qualifiedName}, which is another action`);
+}
+
+/**
+ * Whether a provider may say of itself that something is to be read there: not at the path of a GET that has an effect, a price
+ * or a yes of its own.
+ */
+export function isOpenToRead(pack: Pack, path: string): boolean {
+  const segments = readSegments(path);
+  if (segments === null) return false;
+  return ![...pack.actions.values()].some(
+    (other) =>
+      other.kind === "http" && other.method === "GET" && asksForItself(other) && says(other.template, segments),
+  );
+}
+
+function asksForItself({ effect, needs, asksEachCall, maxCostCents }: HttpAction): boolean {
+  return (
+    hasSideEffect(effect) || needs.approval === "each_use" || needs.ticket || asksEachCall || maxCostCents !== null
+  );
+}
+
+/** Null for what no template could say. */
+function readSegments(path: string): readonly string[] | null {
+  try {
+    return decodePath(path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path);
+  } catch (error) {
+    if (error instanceof Denied) return null;
+    throw error;
+  }
 }
 
 /** A pack never changes, and few have such actions at all. */

@@ -1,4 +1,5 @@
 import type { NewEvent } from "../../audit/event.ts";
+import { isOpenToRead } from "../../conventions/action/own-path.ts";
 import type { HttpSend, Send } from "../../conventions/action/send.ts";
 import { pollDelayMs, standardSchedule } from "../../conventions/operation/poll.ts";
 import type { Answered } from "../../conventions/outcome/observation.ts";
@@ -80,7 +81,8 @@ async function followPlanning(core: PlanNeeds, first: Sending): Promise<CallResu
     const { result, verdict, observation } = await follow(core, sending);
     if (verdict.kind !== "accepted") return result;
     const next = statusOf(sending, verdict.observation);
-    if (next === null) throw previewInvalid("it was accepted, and names no place of this provider to look at", 202);
+    if (next === null)
+      throw previewInvalid("it was accepted, and names no place of this provider that may be read for it", 202);
     if (checks >= defaults.previewChecks) throw previewInvalid("it was accepted, and no plan came of it in time", 202);
     const asked = retryAfterMs(observation, core.ports.clock.wallMs());
     await core.ports.sleep.sleep(pollDelayMs(standardSchedule, checks, asked, draw(core)), sending.run.over.signal);
@@ -90,15 +92,22 @@ async function followPlanning(core: PlanNeeds, first: Sending): Promise<CallResu
   }
 }
 
-/** Where a 202 says that the plan will be; only what a redirect of this provider could lead to as well. */
+/** Where a 202 says that the plan will be: at this provider, and nowhere that a call of the agent's own would have to ask for. */
 function statusOf({ request, outbound }: Sending, { headers }: Answered): HttpSend | null {
-  const { provider } = outbound.definition.pack;
+  const { pack } = outbound.definition;
+  const { provider } = pack;
   if (provider === null || request.kind !== "http") return null;
   const location = headers["location"] ?? null;
   const { method, url } = request;
   const { origin } = provider;
-  const here = { own: origin, isOwnPath: () => true, sideEffect: false, max: 1 };
-  const rules = { ...provider.redirects, ...here, origins: [origin], credentialOrigins: [origin] };
+  const here = { own: origin, isOwnPath: (path: string) => isOpenToRead(pack, path), sideEffect: false, max: 1 };
+  const rules = {
+    ...provider.redirects,
+    ...here,
+    others: "refuse" as const,
+    origins: [origin],
+    credentialOrigins: [origin],
+  };
   const decision = decideRedirect({ status: 303, location, method, url, followed: 0 }, rules);
   if (decision.kind !== "follow") return null;
   const { "content-type": _type, ...bare } = request.headers;
