@@ -108,7 +108,10 @@ function lintSlots(action: ActionDefinition, path: string, findings: LintContext
 /** One operation, and one that does what the action says it does: a mutation is never a read. */
 function lintDocument(action: ActionDefinition, path: string, { findings }: LintContext): void {
   const field = documentOf(action);
-  if (field === null) return;
+  if (field === null) {
+    lintUntoldDocument(action, path, findings);
+    return;
+  }
   const refuse = (why: string) => findings.error("pack_input_unfit", `${path}/input/${field.name}`, why);
   if (action.kind !== "http" || action.body !== "application/json") refuse("a document goes out in a JSON body");
   const operations = readOperations(String(field.constant));
@@ -120,6 +123,20 @@ function lintDocument(action: ActionDefinition, path: string, { findings }: Lint
   if (operation.kind === "subscription") refuse("a subscription never ends and is not carried");
   if ((operation.kind === "mutation") !== hasSideEffect(action.effect))
     refuse(`a ${operation.kind} is not effect: ${action.effect}`);
+}
+
+/** A mutation changes something also where nobody says that it is GraphQL. */
+function lintUntoldDocument(action: ActionDefinition, path: string, findings: LintContext["findings"]): void {
+  if (hasSideEffect(action.effect)) return;
+  for (const { name, constant } of action.inputs) {
+    const operations = typeof constant === "string" ? readOperations(constant) : null;
+    if (operations?.some(({ kind }) => kind === "mutation") !== true) continue;
+    findings.error(
+      "pack_input_unfit",
+      `${path}/input/${name}`,
+      `a mutation is not effect: ${action.effect}; of a GraphQL document say language: graphql`,
+    );
+  }
 }
 
 /** What an answer means is read from the whole of it: a stream is for a read whose answer nobody but the tool reads. */

@@ -424,6 +424,11 @@ const APPLY = `${WRITE}\n  needs: { plan: plan }\n  plan: { id: { in: body, as: 
 
 /** Well-shaped, but wrong: the reader alone can tell. */
 const semantic: readonly [string, string, string][] = [
+  [
+    "a mutation that nobody called GraphQL, and that is called a read",
+    withActions(`${WRITE.replace("write", "read")}\n  input: { query: { in: body, const: "mutation { do { id } }" } }`),
+    "pack_input_unfit",
+  ],
   ["an http origin", withActions(PLAIN, PROVIDER.replace("https:", "http:")), "origin_refused"],
   ["an origin with a path", withActions(PLAIN, PROVIDER.replace(".example", ".example/v1")), "origin_refused"],
   [
