@@ -109,6 +109,17 @@ test("what a person puts on the arguments beside the card of a redirect holds fo
   }
 });
 
+test("a condition on an action that the card does not ask for decides nothing", async () => {
+  const run = await bench.openRun(caller, [GET]);
+  const getting = start(run, GET);
+  const where = [{ action: `${GET}s`, kind: "one_of", input: "id", values: ["8"] }] as const;
+  await assert.rejects(bench.approve({ ...WHOLE, where }), denies("value_not_allowed"));
+  assert.equal(provider.received.length, 0);
+  await bench.approve({ ...WHOLE, where: [{ ...where[0], action: GET }] });
+  await assert.rejects(getting, denies("action_not_permitted"));
+  assert.equal(provider.received.length, 0);
+});
+
 test("a process that asks to join says so on its card, also where its call stands there too", async () => {
   const run = await bench.openApproved(caller, [GET, ASK]);
   const other = scriptedCaller();

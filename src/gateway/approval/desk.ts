@@ -232,7 +232,7 @@ export function createDesk(ports: DeskPorts): Desk {
         const { reason } = statement;
         const { resolvers } = asked;
         if (statement.decision === "approve") {
-          requireNarrowable(asked.question.mode, statement.narrow);
+          requireNarrowable(asked.question.mode, asked.approval.card, statement.narrow);
           const demand = demandOf(asked.approval, asked.question);
           if (demand.passkey && signed.assertion === undefined) throw passkeyNeeded(passkeys);
           const given = stillGiven(asked.approval.given, demand, operators);

@@ -238,7 +238,7 @@ function narrowing({ card, mode }: ApprovalView, options: ApproveOptions, home: 
     budget: narrows ? { ...card.run.budget, ...budget } : null,
     ...readWhere(where.map(splitWhere), options.home, home, card),
   };
-  requireNarrowable(mode, narrowed);
+  requireNarrowable(mode, card, narrowed);
   return narrowed;
 }
 
