@@ -225,7 +225,8 @@ async function write(response: ServerResponse, { status, reason, headers, body, 
   response.sendDate = false;
   const hasBody = status >= 200 && status !== 204 && status !== 304;
   const lines = headers.filter(([name]) => !HOP_BY_HOP.has(name.toLowerCase())).flat();
-  const sized = hasBody && pieces === undefined;
+  // To a HEAD it would be the size of what a GET answers, which nobody told us.
+  const sized = hasBody && pieces === undefined && response.req.method !== "HEAD";
   response.writeHead(status, reason, [...lines, ...(sized ? ["content-length", String(body.length)] : [])]);
   if (pieces === undefined) response.end(hasBody ? body : undefined);
   else await pass(response, pieces);
