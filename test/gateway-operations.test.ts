@@ -371,6 +371,19 @@ test("an agent that asks sooner than the provider wants to be asked sends nothin
   assert.equal(polls(), 3);
 });
 
+test("an agent that asks again and again uses up no more than one check before the schedule's next", async () => {
+  jobs.status = (response) => answerJson(response, 200, { job_id: "job-1", state: "running" });
+  const { operation_id } = await create();
+  const operation = operationOf(operation_id);
+  await bench.gateway.reconcile(caller, operation.id);
+  for (let ask = 0; ask < 12; ask++)
+    await assert.rejects(bench.gateway.reconcile(caller, operation.id), denies("operation_evidence_pending"));
+  assert.deepEqual([polls(), operation.checks, operation.problem], [1, 1, null]);
+  await untilDone(bench.time, 500, () => operation.checks === 2);
+  await bench.gateway.reconcile(caller, operation.id);
+  assert.deepEqual([polls(), operation.problem], [3, null]);
+});
+
 test("the next poll follows Retry-After, as seconds or as a date, also where it is shorter than our interval", async () => {
   const { operation_id } = await create();
   const operation = operationOf(operation_id);

@@ -72,7 +72,9 @@ async function loseTheEnd(stage: Stage, actor: Actor, run: string, place: DemoHo
   place.letGo();
   let found: JsonObject = {};
   await until(stage, "the host's record should tell the end", async () => {
-    found = (await actor.ask({ method: "POST", path: `/v1/operations/${operation}/reconcile` })).body;
+    const path = `/v1/operations/${operation}`;
+    await actor.ask({ method: "POST", path: `${path}/reconcile` });
+    found = (await actor.ask({ method: "GET", path })).body;
     return found["state"] === "succeeded";
   });
   const drained = place.worked().filter((line) => line === "drain web-2").length;

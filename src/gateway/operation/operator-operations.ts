@@ -15,7 +15,7 @@ import type { OperationNeeds } from "./needs.ts";
 import type { Observer } from "./observe.ts";
 import { momentIn } from "./operation.ts";
 import { learn, type Operation } from "./operations.ts";
-import { requireWaited } from "./read-operation.ts";
+import { awaitSchedule, requireWaited } from "./read-operation.ts";
 import { resumeAsOperator } from "./resume.ts";
 import { settleByPerson } from "./settle.ts";
 
@@ -112,6 +112,7 @@ export async function reconcileNow(
   if (problem !== null) throw stopped(operation);
   if (asked === null) requireWaited(core, operation);
   await observer.observeNow(operation, asked);
+  if (asked === null) awaitSchedule(operation);
   if (operation.problem?.code === "operation_not_reconcilable") throw stopped(operation);
   return operation;
 }

@@ -154,7 +154,7 @@ export function keepSchedule(
   if (asked !== null) learn(operation, { kind: "look_again", at: momentIn(core, asked) });
 }
 
-/** When its provider wants to be asked again, by its last answer: the schedule goes by it, and so does an agent that asks sooner. */
+/** When its provider wants to be asked again, by its last answer or after an agent's own question: an agent that asks sooner waits too. */
 const wanted = new WeakMap<Operation, Moment>();
 
 function askedToWait(
@@ -174,8 +174,13 @@ export function requireWaited({ ports }: Pick<OperationNeeds, "ports">, operatio
   if (next === undefined || next.bootMs <= ports.clock.bootMs()) return;
   throw new Denied(
     "operation_evidence_pending",
-    `Its provider wants to be asked again at ${next.at}, and the gateway does so by itself. Nothing was read; read the operation then.`,
+    `The gateway asks its provider again at ${next.at} by itself, and not before. Nothing was read; read the operation then.`,
   );
+}
+
+/** An agent that asked beside the schedule waits for it: its reads count, and would use up what the job is looked after with. */
+export function awaitSchedule(operation: Operation): void {
+  if (operation.nextPoll !== null) wanted.set(operation, operation.nextPoll);
 }
 
 /** Automation ends here for this operation; its record says why, and what is known stays on it. */
