@@ -67,8 +67,5 @@ function isDropped(name: string): boolean {
 }
 
 function foreign(name: string): Denied {
-  return new Denied(
-    "credential_foreign",
-    `the field ${name} carries a credential that is not this run's placeholder. The gateway adds the real one itself; use the placeholder from the environment, or send none.`,
-  );
+  return new Denied("credential_foreign", `the field ${name} carries a credential that is not this run's placeholder`);
 }

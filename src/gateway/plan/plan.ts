@@ -104,7 +104,7 @@ export function requireExecutable(
 
 export function planStale(changed: readonly string[]): Denied {
   const why = sayChanged(changed).join("; ");
-  return new Denied("plan_stale", `The plan no longer stands: ${why}. Nothing was done; make a new preview.`, {
+  return new Denied("plan_stale", `The plan no longer stands: ${why}. Nothing was done.`, {
     extra: { changed },
   });
 }
