@@ -17,6 +17,7 @@ import {
 import { type CliIo, type Exit, exits } from "./io.ts";
 import { agentDoor } from "./options.ts";
 import { planPairOf, previewedBy } from "./plan-pair.ts";
+import { hangOf, sayProse } from "./say-prose.ts";
 
 export interface PlanOptions extends CallOptions {
   readonly execute?: boolean;
@@ -76,7 +77,7 @@ async function planAndReport(
   const plan = planOf(answer);
   if (plan === null) return report(answer, options, io);
   if (options.json && options.execute !== true) io.out(JSON.stringify(plan, null, 2));
-  else if (!options.json) for (const line of planLines(plan)) io.out(line);
+  else if (!options.json) printPlan(plan, io);
   if (options.execute !== true) {
     if (!options.json) io.out(whatNext(plan, options));
     return plan.executable ? exits.done : exits.denied;
@@ -86,6 +87,11 @@ async function planAndReport(
     "Nothing was changed yet. Waiting for a person to approve this plan: gw approve, gw watch or gw console.";
   const execute = (wait: number) => client.execute(plan.plan_id, plan.expected_revision, wait);
   return report(await awaitCall(client, execute, options, io, told), options, io);
+}
+
+/** What it would change, broken where the window ends as on the card. */
+export function printPlan(plan: Parameters<typeof planLines>[0], io: Pick<CliIo, "out" | "columns">): void {
+  for (const line of planLines(plan)) sayProse(io, line, hangOf(line));
 }
 
 const NOT_EXECUTABLE =

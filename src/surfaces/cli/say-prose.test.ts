@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { planLines } from "../../conventions/approval/render-plan.ts";
 import { doctorLines, runDoctor } from "./doctor.ts";
+import { printPlan } from "./plan.ts";
 import { hangOf, sayProse } from "./say-prose.ts";
 import { widthOf } from "./watch/measure.ts";
 
@@ -60,4 +62,16 @@ test("gw doctor in a window of 80 columns goes on below its own text", async () 
   await runDoctor(async () => findings, { json: false }, io);
   assert.ok(lines.length > doctorLines(findings).length && lines.every((line) => line.length <= 80), lines.join("\n"));
   assert.equal(lines[1]?.search(/\S/), lines[0]?.indexOf("the kernel"));
+});
+
+test("gw plan in a window of 80 columns is broken between words, below its own text", () => {
+  const message = "a legal hold freezes the members of this project until whoever asked for it has taken it back again";
+  const blocker = { severity: "error", code: "legal_hold_active", path: "", message, blocks_execution: true } as const;
+  const plan = {
+    ...{ plan_id: "plan_1", preview_action: "acme.plan", expires_at: "2030-01-01T00:00:00.000Z", effects: [] },
+    ...{ validation: [{ ...blocker, repair: null }], read_revisions: [], assumptions: [] },
+  };
+  const lines: string[] = [];
+  printPlan(plan, { out: (line) => void lines.push(line), columns: 80 });
+  assert.ok(lines.length > planLines(plan).length && lines.every((line) => line.length <= 80), lines.join("\n"));
 });
