@@ -111,7 +111,10 @@ describe("an app and a service account", asUser, () => {
     home = await new Home(makeFolder()).init();
     const about = ["--kind", "github-app", "--origin", github.origin, "--client-id", "4711", "--installation", "77"];
     const pinned = ["--scope", "issues:read", "--scope", "issues:write"];
-    await home.must(["credential", "add", "acme-bot", ...about, ...pinned], { input: pem });
+    const wide = await home.must(["credential", "add", "acme-wide", ...about], { input: pem });
+    assert.match(wide.err, /every permission of the app/);
+    const added = await home.must(["credential", "add", "acme-bot", ...about, ...pinned], { input: pem });
+    assert.doesNotMatch(added.err, /every permission/);
     await home.trustPack("hub", pack("hub", github.origin, "acme-bot"));
     const file = join(dirname(home.folder), "google.json");
     const key = { type: "service_account", client_email: "robot@acme.example", private_key_id: "g1" };

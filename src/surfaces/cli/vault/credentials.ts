@@ -108,6 +108,10 @@ export function storeGiven(
           ...(keyPassphrase === undefined ? {} : { keyPassphrase }),
         }),
       );
+      if (kind === "github-app" && exchange?.scopes.length === 0)
+        io.err(
+          `warning: without --scope a token of ${label} has every permission of the app. To take fewer: --scope issues:read`,
+        );
       return await stored(vault);
     });
   });
