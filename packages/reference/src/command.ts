@@ -58,7 +58,12 @@ export async function runReference(
   const { origin, webhookSecret } = provider;
   const scopes = options.faults ? [...ports.scopes, "control"] : ports.scopes;
   const token = await provider.issueToken({ actor: "robot", tenant: "acme", scopes });
-  if (options.tokenFile !== undefined) writePrivate(options.tokenFile, token);
+  try {
+    if (options.tokenFile !== undefined) writePrivate(options.tokenFile, token);
+  } catch (error) {
+    await provider.close();
+    throw error;
+  }
   const shown = options.tokenFile === undefined ? token : null;
   if (options.json) {
     io.out(

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { parseArgs } from "node:util";
 import { Denied } from "../../../src/kernel/failure.ts";
+import { deniedByFiles } from "../../../src/kernel/file-trouble.ts";
 import { runReference } from "./command.ts";
 import { allScopes, startReference } from "./index.ts";
 
@@ -36,7 +37,8 @@ try {
     { out: console.log, err: console.error },
     { start: startReference, scopes: allScopes, stopped },
   );
-} catch (error) {
+} catch (thrown) {
+  const error = deniedByFiles(thrown) ?? thrown;
   if (!(error instanceof Denied || error instanceof TypeError)) throw error;
   console.error(error instanceof Denied ? error.message : USAGE);
   process.exitCode = error instanceof Denied ? 1 : 2;
