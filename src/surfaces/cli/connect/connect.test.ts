@@ -104,9 +104,11 @@ test("--write shows what changes, writes it, keeps the mode and a link, and says
   assert.match(again.lines.join(), /already says so/);
 });
 
-test("--write makes the file and its folder where there is none", async () => {
+test("--write makes the file and its folder where there is none, and says that it made one", async () => {
   const file = join(folder, "new", "deep", "config.toml");
-  assert.equal(await connect("codex", { write: true, file }), 0);
+  const io = terminal();
+  assert.equal(await connect("codex", { write: true, file }, io), 0);
+  assert.ok(io.errors.some((line) => line.includes(`Made the folder ${join(folder, "new", "deep")}`)));
   assert.equal(readFileSync(file, "utf8"), readFileSync(join(golden, "codex.toml.txt"), "utf8"));
 });
 

@@ -1,4 +1,4 @@
-import { fchmodSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { existsSync, fchmodSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Random } from "../../../kernel/clock.ts";
 import { showText } from "../../../kernel/display.ts";
@@ -95,10 +95,13 @@ function merge(client: Client, entry: Entry, file: string, { json }: ConnectOpti
   else if (!changed) io.out(`${file} already says so.`);
   else for (const line of [showText(file), ...diffLines(before ?? "", after).map(showDiffLine)]) io.out(line);
   if (!changed) return exits.done;
-  if (before === null) makeFolder(dirname(file));
+  const folder = dirname(file);
+  const isNew = before === null && !existsSync(folder);
+  if (isNew) makeFolder(folder);
   // A file that stands behind a link is replaced where it stands, and the link stays.
   const target = before === null ? file : realpathSync(file);
   replaceFile(target, Buffer.from(after, "utf8"), random, stepsFor(before === null ? 0o600 : statSync(target).mode));
+  if (isNew) io.err(`Made the folder ${showText(folder)}, which was not there.`);
   if (!json) io.out(`Written. Start ${client.title} again; its first call asks for your approval (gw watch).`);
   return exits.done;
 }
