@@ -388,6 +388,40 @@ real("no side effect leaves while the hub is away, reads go on, and nothing stop
   await shares(web1, 2);
 });
 
+real("a database that takes no word of a gateway is asked at a pace of ours, and gw status says so", async () => {
+  await cluster.sql(
+    "create sequence public.words; create function public.keep_out() returns trigger language plpgsql security definer as $$ begin perform nextval('public.words'); return null; end $$; create trigger keep_out before insert or update on gw_hub.state_head for each row when (new.gateway = 'web1') execute function public.keep_out()",
+  );
+  const words = async (): Promise<number> => {
+    const [row] = await cluster.sql<{ last_value: string }>("select last_value from public.words");
+    return Number(row?.last_value);
+  };
+  const before = provider.received.length;
+  // What moves a term that stands, and what begins one after a restart.
+  for (const isKilled of [false, true]) {
+    if (isKilled) {
+      await killHard(web1);
+      await restart(web1);
+    }
+    const kept = await change(web1, "kept out");
+    assert.match(kept.text, /hub_unreachable/);
+    await until("it says so", async () => {
+      const { trouble } = (await web1.home.status())["hub"] as { readonly trouble: Members | null };
+      return trouble?.["code"] === "hub_refused";
+    });
+    const said = await words();
+    await sleep(2_000);
+    const more = (await words()) - said;
+    assert.ok(more < 20, `${more} words in two seconds`);
+  }
+  assert.equal(provider.received.length, before);
+  await cluster.sql("drop function public.keep_out() cascade; drop sequence public.words");
+  await until("it is let in", async () => {
+    return ((await web1.home.status())["hub"] as Members)["trouble"] === null;
+  });
+  assert.equal(outcomeOf(await change(web1, "let in")), "success");
+});
+
 real("whatever an administrator does to the rows of a dead gateway, nothing is taken over by them", async () => {
   holds = true;
   held = null;

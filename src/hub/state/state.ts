@@ -10,7 +10,7 @@ import type { RowKey, StateParts } from "./parts.ts";
 import type { SharedRow } from "./rows.ts";
 import { followTakenOver } from "./taken-over.ts";
 import { collectUnsaid, nameOf, type Unsaid, type Waiting } from "./unsaid.ts";
-import { away, BEGIN, forked, MOVE, type RememberedTerm, rolledBack, withdraw } from "./words.ts";
+import { away, BEGIN, forked, MOVE, notTaken, type RememberedTerm, rolledBack, withdraw } from "./words.ts";
 
 export interface StateKeeper {
   /** Resolves once these rows are on the hub, under a term that is still this gateway's. Denied otherwise: nothing may leave then. */
@@ -72,14 +72,16 @@ export function startState(parts: StateParts): StateKeeper {
     for (const { tell } of word.waiting) tell(null);
   }
 
-  async function say(connection: HubConnection, word: Spoken): Promise<void> {
+  async function say(connection: HubConnection, word: Spoken, isAgain = false): Promise<void> {
     doubt = word;
-    if (await hasMoved(connection, word)) settle(word);
-    else await agree(connection);
+    if (await hasMoved(connection, word)) return settle(word);
+    // A database that keeps our words out is asked again after a pause, over another connection.
+    if (isAgain) throw notTaken(gateway);
+    await agree(connection, true);
   }
 
   /** Where the hub is. What is in doubt is resolved first; nothing is built upon what this process did not say. */
-  async function agree(connection: HubConnection): Promise<void> {
+  async function agree(connection: HubConnection, isAgain = false): Promise<void> {
     const [head] = await connection.ask<{ term: string; tick: string; statement: string; taken: boolean }>(
       `select h.term, h.tick, ${shortText("h.statement")}, a.gateway is not null as taken from ${HUB_SCHEMA}.state_head h
          left join ${HUB_SCHEMA}.adoptions a on a.gateway = h.gateway and a.term = h.term
@@ -103,9 +105,10 @@ export function startState(parts: StateParts): StateKeeper {
     }
     if (at.term === 0) {
       const isUnsaid = doubt !== null && doubt.tick === 1 && doubt.term > term;
-      return say(connection, isUnsaid && doubt !== null ? doubt : beginning(Math.max(term, parts.lastTerm()) + 1));
+      const begun = isUnsaid && doubt !== null ? doubt : beginning(Math.max(term, parts.lastTerm()) + 1);
+      return say(connection, begun, isAgain);
     }
-    if (doubt !== null) await say(connection, doubt);
+    if (doubt !== null) await say(connection, doubt, isAgain);
   }
 
   function beginning(term: number): Spoken {

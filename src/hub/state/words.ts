@@ -24,11 +24,11 @@ export const MOVE = `with head as (
 ), ${PUT}`;
 
 /** A new term, with everything in it, in place of the one before unless somebody took that over. */
-export const BEGIN = `with old as (
-  delete from ${HUB_SCHEMA}.state_head h where h.gateway = $1 and h.term < $2::bigint
-     and not exists (select from ${HUB_SCHEMA}.adoptions a where a.gateway = h.gateway and a.term = h.term)
-), head as (
+export const BEGIN = `with head as (
   insert into ${HUB_SCHEMA}.state_head (gateway, term, tick, statement, signature) values ($1, $2::bigint, $3::bigint, $4, $5) returning 1
+), old as (
+  delete from ${HUB_SCHEMA}.state_head h where h.gateway = $1 and h.term < $2::bigint and exists (select from head)
+     and not exists (select from ${HUB_SCHEMA}.adoptions a where a.gateway = h.gateway and a.term = h.term)
 ), ${PUT}`;
 
 /** What nobody took over is taken away. */
@@ -61,5 +61,12 @@ export function forked(): Denied {
   return new Denied(
     "hub_forked",
     "Somebody else writes on the hub what this gateway has under way: a copy of this host. Nothing with an effect is sent. Stop the copy; a restored home joins under another name.",
+  );
+}
+
+export function notTaken(gateway: string): Denied {
+  return new Denied(
+    "hub_refused",
+    `The hub's database answers, and takes no word of ${gateway} about what it has under way: ${gateway} is another login's there by now, or a trigger or a rule of its owner keeps ours out. Nothing with an effect is sent. Look at the tables gw_hub.gateways and gw_hub.state_head there.`,
   );
 }
