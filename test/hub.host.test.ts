@@ -3,6 +3,8 @@ import { generateKeyPairSync, sign } from "node:crypto";
 import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { readHubAddress } from "../src/hub/address.ts";
+import { connectHubClient } from "../src/surfaces/cli/hub/watch-client.ts";
 import { type Exited, type Gateway, Home, type Json, type Members, makeFolder, until } from "./support/home.ts";
 import { makePartition, type Partition } from "./support/partition.ts";
 import { type Cluster, makeCluster, needPostgres } from "./support/postgres.ts";
@@ -125,6 +127,16 @@ real("an owner makes a hub once, and gateways can neither change its tables nor 
   assert.match(taken.err, /hub_name_taken/);
   const another = await web1.operator(["hub", "join", cluster.url("web1"), "--name", "web9"]);
   assert.match(another.err, /hub_joined.*gw hub leave/);
+});
+
+real("a screen for which the database has room for one connection of two gives that one back", async () => {
+  await cluster.sql("create role crowded login in role gw_operator connection limit 1");
+  const login = { address: readHubAddress(cluster.url("crowded")), password: null, authority: null };
+  for (let tries = 0; tries < 2; tries++)
+    await assert.rejects(connectHubClient(login, {} as never, {} as never), { code: "hub_unreachable" });
+  await until("none is left", async () => {
+    return (await cluster.sql("select from pg_stat_activity where usename = 'crowded'")).length === 0;
+  });
 });
 
 real("gw status tells how the hub is, and both logs verify from the hub alone", async () => {

@@ -76,13 +76,14 @@ export async function lookAtHub(
 export async function connectDatabase(login: HubLogin): Promise<HubConnection> {
   let trouble: unknown;
   for (const at of login.address.hosts) {
+    let connection: HubConnection | null = null;
     try {
-      const connection = await open(login, at);
+      connection = await open(login, at);
       if (login.address.hosts.length === 1 || (await takesWrites(connection))) return connection;
-      await connection.close();
     } catch (error) {
       trouble ??= error;
     }
+    await connection?.close();
   }
   throw refusalOf(trouble ?? new Error("no host takes writes"));
 }
@@ -130,7 +131,13 @@ async function open(
     attach(stream);
     replies = boundReplies(stream);
   };
-  await client.connect();
+  try {
+    await client.connect();
+  } catch (error) {
+    // Whoever refuses a login need not hang up: each try would leave one more connection open.
+    wire.stream.destroy();
+    throw error;
+  }
   return connectionOf(client, wire.stream, replies);
 }
 

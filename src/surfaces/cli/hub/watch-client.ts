@@ -39,8 +39,15 @@ interface Told {
 /** What a live screen or a page asks of a gateway, asked of all gateways of a vault on a hub. */
 export async function connectHubClient(login: HubLogin, session: VaultSession, deps: CliDeps): Promise<PageClient> {
   const { operator } = session;
-  const [connection, orders] = await Promise.all([connectHub(login, null), connectHub(login, null)]);
-  let speakers: readonly Speaker[] = await findSpeakers(connection, session);
+  const [connection, orders] = await connectBoth(login);
+  const close = (): void => {
+    void connection.close();
+    void orders.close();
+  };
+  let speakers: readonly Speaker[] = await findSpeakers(connection, session).catch((error: unknown) => {
+    close();
+    throw error;
+  });
   let known: readonly FoundCard[] = [];
   /** A screen says nothing beside itself: what is not from its gateway is told by `gw approvals --hub`. */
   const unsaid = (): void => undefined;
@@ -180,11 +187,19 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
     },
     extend,
     askOperation,
-    close() {
-      void connection.close();
-      void orders.close();
-    },
+    close,
   };
+}
+
+/** Both or none: a database with room for one more would have it filled by whoever tries again. */
+async function connectBoth(login: HubLogin) {
+  const connection = await connectHub(login, null);
+  try {
+    return [connection, await connectHub(login, null)] as const;
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
 }
 
 /** The very one that a person has before them: another gateway may show something else under the same name. */

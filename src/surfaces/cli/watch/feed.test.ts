@@ -69,6 +69,25 @@ test("a gateway that went silent counts as lost", async () => {
   assert.equal(await inTime(Promise.resolve(5), time.sleep, stop.signal), 5);
 });
 
+test("a connection that comes after nobody waits for it any more is closed", async () => {
+  const { desk, stop: first, feed: ended } = begin();
+  first.abort();
+  await ended.done;
+  const [time, stop] = [openTime(), new AbortController()];
+  let [made, closed] = [0, 0];
+  const connect = async (): Promise<typeof desk.client> => {
+    made++;
+    await time.sleep.sleep(defaults.watchAnswerMs + 1_000);
+    return { ...desk.client, close: () => void closed++ };
+  };
+  desk.up = false;
+  const feed = startFeed(desk.client, { ...time, connect, tell: () => undefined }, stop.signal);
+  await time.pass(5 * defaults.watchAnswerMs);
+  assert.ok(made >= 3 && closed >= made - 1, `${made} made, ${closed} closed`);
+  stop.abort();
+  await feed.done;
+});
+
 test("a refusal is told with its code", () => {
   assert.equal(reasonOf(new Denied("signature_invalid", "not yours")), "signature_invalid: not yours");
   assert.equal(reasonOf(new Error("x")), "x");

@@ -63,7 +63,7 @@ export function startFeed<Client extends WatchClient>(
     let failures = 0;
     while (!signal.aborted) {
       try {
-        client ??= await inTime(ports.connect(), ports.sleep, signal);
+        client ??= await connect();
         await follow(client, () => {
           failures = 0;
         });
@@ -78,6 +78,17 @@ export function startFeed<Client extends WatchClient>(
       }
     }
     client?.close();
+  }
+
+  /** One that comes too late is closed: nobody would ask it. */
+  async function connect(): Promise<Client> {
+    const made = ports.connect();
+    try {
+      return await inTime(made, ports.sleep, signal);
+    } catch (error) {
+      made.then((late) => late.close()).catch(() => undefined);
+      throw error;
+    }
   }
 
   /** Returns only when stopped; every other end is an error. */
