@@ -777,7 +777,7 @@ real("failed work is resumed and running work called off from another machine, e
   });
 });
 
-real("what is no longer shared is on the hub no longer, and the host goes on alone", async () => {
+real("what is no longer shared is on the hub no longer, the host goes on alone, and shares again", async () => {
   await web1.home.must(["hub", "set", "--operations", "own"]);
   await until("nobody has a term", async () => {
     const left = await cluster.sql(
@@ -788,6 +788,11 @@ real("what is no longer shared is on the hub no longer, and the host goes on alo
   way.cut();
   assert.equal(outcomeOf(await change(web1, "alone")), "success");
   way.heal();
+  // Nobody took the hub back: this host had removed what was there.
+  await web1.home.must(["hub", "set", "--operations", "shared"]);
+  await until("web1 has a term", async () => (await sharedBy(web1)) !== undefined);
+  await until("it is well", async () => ((await web1.home.status())["hub"] as Members)["trouble"] === null);
+  assert.equal(outcomeOf(await change(web1, "together")), "success");
 });
 
 real("a hub of another format is refused by name, and its owner brings an older one up to date", async () => {

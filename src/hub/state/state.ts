@@ -10,7 +10,7 @@ import type { RowKey, StateParts } from "./parts.ts";
 import type { SharedRow } from "./rows.ts";
 import { followTakenOver } from "./taken-over.ts";
 import { collectUnsaid, nameOf, type Unsaid, type Waiting } from "./unsaid.ts";
-import { away, BEGIN, forked, MOVE, notTaken, type RememberedTerm, rolledBack, withdraw } from "./words.ts";
+import { away, BEGIN, forked, MOVE, notTaken, type RememberedTerm, rolledBack, WITHDRAWN, withdraw } from "./words.ts";
 
 export interface StateKeeper {
   /** Resolves once these rows are on the hub, under a term that is still this gateway's. Denied otherwise: nothing may leave then. */
@@ -47,7 +47,9 @@ export function startState(parts: StateParts): StateKeeper {
   let woken = new Waker();
   let hurried = new Waker();
   let current: HubConnection | null = null;
-  const remembered = parts.recall();
+  const recalled = parts.recall();
+  // What was taken away is not missed.
+  const remembered = recalled?.tick === WITHDRAWN ? null : recalled;
   const takenOver = followTakenOver(parts);
   const unsaid = collectUnsaid(parts, (isUrgent) => {
     woken.wake();
@@ -68,7 +70,7 @@ export function startState(parts: StateParts): StateKeeper {
     keepWord(said, word);
     [at, doubt, trouble] = [{ term: word.term, tick: word.tick }, null, null];
     // Not waited for: a power cut right here may lose it, and then it is the word before that a hub must not go behind.
-    void parts.remember(at);
+    if (!closed) void parts.remember(at);
     for (const { tell } of word.waiting) tell(null);
   }
 
@@ -133,6 +135,7 @@ export function startState(parts: StateParts): StateKeeper {
   }
 
   async function work(connection: HubConnection, works: () => void, requireLive: () => void): Promise<void> {
+    if (closed) return;
     current = connection;
     await agree(connection);
     await takenOver.begin(connection);
@@ -158,7 +161,7 @@ export function startState(parts: StateParts): StateKeeper {
     return trouble?.code === "hub_refused" ? away() : trouble;
   }
 
-  void keepConnected(parts, {
+  const ended = keepConnected(parts, {
     work,
     wake: () => woken.wake(),
     failed(error) {
@@ -203,7 +206,10 @@ export function startState(parts: StateParts): StateKeeper {
       hurried.wake();
       refuse(away());
       void current?.close();
-      if (then === "withdraw") void withdraw(parts).catch(() => undefined);
+      if (then !== "withdraw") return;
+      const term = Math.max(at.term, doubt?.term ?? 0, parts.lastTerm());
+      void parts.remember({ term, tick: WITHDRAWN });
+      void ended.then(() => withdraw(parts, term)).catch(() => undefined);
     },
   };
 }

@@ -8,6 +8,9 @@ export interface RememberedTerm {
   readonly tick: number;
 }
 
+/** In place of a tick: what stood there up to this term was taken away by this host itself. */
+export const WITHDRAWN = 0;
+
 const PUT = `put as (
   insert into ${HUB_SCHEMA}.state (gateway, term, place, tick, sealed)
   select $1, $2, place, $3, decode(sealed, 'base64') from json_to_recordset($6::json) as r(place text, sealed text) where exists (select from head)
@@ -31,14 +34,17 @@ export const BEGIN = `with head as (
      and not exists (select from ${HUB_SCHEMA}.adoptions a where a.gateway = h.gateway and a.term = h.term)
 ), ${PUT}`;
 
-/** What nobody took over is taken away. */
-export async function withdraw(from: { readonly gateway: string; connect(): Promise<HubConnection> }): Promise<void> {
+/** What nobody took over is taken away, and nothing that was begun since. */
+export async function withdraw(
+  from: { readonly gateway: string; connect(): Promise<HubConnection> },
+  last: number,
+): Promise<void> {
   const connection = await from.connect();
   await connection
     .ask(
-      `delete from ${HUB_SCHEMA}.state_head h where h.gateway = $1
+      `delete from ${HUB_SCHEMA}.state_head h where h.gateway = $1 and h.term <= $2
           and not exists (select from ${HUB_SCHEMA}.adoptions a where a.gateway = h.gateway and a.term = h.term)`,
-      [from.gateway],
+      [from.gateway, last],
     )
     .finally(() => connection.close());
 }

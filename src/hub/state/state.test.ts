@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { createHash, generateKeyPairSync } from "node:crypto";
+import { test } from "node:test";
+import type { HubConnection } from "../connect.ts";
+import { startState } from "./state.ts";
+import type { RememberedTerm } from "./words.ts";
+
+/** What is asked of a hub that takes everything; the first connection comes when `come` is called. */
+function startHere(remembered: RememberedTerm | null) {
+  const asked: { readonly text: string; readonly values: readonly unknown[] }[] = [];
+  const connection = {
+    async ask(text: string, values: readonly unknown[]) {
+      asked.push({ text, values });
+      return text.startsWith("with") ? [{ moved: true }] : [];
+    },
+    onLost: () => undefined,
+    close: async () => undefined,
+  } as unknown as HubConnection;
+  const { promise: first, resolve: come } = Promise.withResolvers<void>();
+  let kept = remembered;
+  const keeper = startState({
+    ...{ hubId: "hub_1", gateway: "web1", vaultId: "vault_1" },
+    identity: generateKeyPairSync("ed25519").privateKey,
+    seal: {
+      hide: (name) => createHash("sha256").update(name).digest("hex"),
+      seal: (_about, plain) => plain,
+      open: (_about, sealed) => sealed,
+    },
+    operators: () => [],
+    clock: { wallMs: () => 1_700_000_000_000, bootMs: () => 0, bootId: () => "boot" },
+    sleep: { sleep: (_ms, signal) => new Promise((resolve) => signal?.addEventListener("abort", () => resolve())) },
+    connect: () => first.then(() => connection),
+    recall: () => kept,
+    lastTerm: () => kept?.term ?? 0,
+    remember: async (term) => {
+      kept = term;
+    },
+    ...{ isOpen: () => true, all: () => [], find: () => null, isEndedElsewhere: () => false },
+    ...{ onTaken: async () => undefined, has: () => true, isHome: () => true, requireReadable: () => undefined },
+    ...{ awaited: () => [], onTold: async () => undefined, onTrouble: assert.fail },
+    onAdopted: async () => ({ operations: 0, deployments: 0, minted: 0 }),
+  });
+  const askedFor = (word: string) => asked.filter(({ text }) => text.includes(word));
+  return { keeper, come, askedFor, kept: () => kept };
+}
+
+test("who ends the sharing while there is no connection yet begins nothing, and takes away what it said before", {
+  timeout: 10_000,
+}, async ({ signal }) => {
+  const { keeper, come, askedFor, kept } = startHere({ term: 3, tick: 7 });
+  keeper.close("withdraw");
+  come();
+  while (askedFor("delete from gw_hub.state_head").length === 0 && !signal.aborted) await new Promise(setImmediate);
+  assert.equal(askedFor("insert into").length, 0);
+  assert.deepEqual(askedFor("delete")[0]?.values, ["web1", 3], "and nothing that is begun since");
+  assert.deepEqual(kept(), { term: 3, tick: 0 });
+});
+
+test("a hub that shows nothing of what this gateway took away itself was not put back", {
+  timeout: 10_000,
+}, async ({ signal }) => {
+  const { keeper, come } = startHere({ term: 3, tick: 0 });
+  come();
+  while (keeper.status().term === 0 && !signal.aborted) await new Promise(setImmediate);
+  assert.equal(keeper.status().term, 4, "a term that was never on any hub");
+  keeper.close();
+});
