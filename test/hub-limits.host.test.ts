@@ -229,6 +229,13 @@ real("whatever an administrator does to the rows of a limit grants nothing", asy
   await asWeb1("update gw_hub.limit_head set sealed = '\\x00', login = current_user");
   const spoilt = (await keeperOf("g0", new Map(memory))).take({ name: "held", most: 10, amount: 1 });
   await assert.rejects(spoilt, /the database login web1\./);
+  // And who puts a share beside it is named by that, not who wrote the head in good faith.
+  await restore("new");
+  await asWeb1(
+    "insert into gw_hub.limit_share select vault, name, day, 'web1', 1, sealed from gw_hub.limit_share where gateway = 'g1'",
+  );
+  const beside = (await keeperOf("g0", new Map(memory))).take({ name: "held", most: 10, amount: 1 });
+  await assert.rejects(beside, /a share of web1 that its head does not name/);
   for (const [name, text, code] of crimes) {
     await restore("new");
     await cluster.sql(text);

@@ -55,7 +55,12 @@ export function readLimit(rows: readonly LimitRow[], place: LimitPlace, own: str
   const serials = first?.head == null ? {} : readSerials(opened(seal, headAbout(place, version), first.head));
   const named = Object.keys(serials).sort();
   const shown = shares.map(({ gateway }) => gateway).sort();
-  if (canonicalJson(named) !== canonicalJson(shown)) throw tampered(place.name, rows[0]?.login ?? null);
+  if (canonicalJson(named) !== canonicalJson(shown))
+    throw tampered(
+      place.name,
+      rows[0]?.login ?? null,
+      shown.find((one) => !named.includes(one)),
+    );
   const used = shares.map(({ gateway, serial, share }) => {
     if (serials[gateway] !== serial) throw tampered(place.name, rows[0]?.login ?? null);
     const { used } = opened(seal, shareAbout(place, gateway, serial), share);
@@ -118,10 +123,15 @@ function shareAbout({ hubId, vaultId, name, day }: LimitPlace, gateway: string, 
   return canonicalJson({ format, hub_id: hubId, vault_id: vaultId, name, day, gateway, serial });
 }
 
-function tampered(name: string, login: string | null): Denied {
+/** Whoever wrote the head last has nothing to do with a share that somebody put beside it. */
+function tampered(name: string, login: string | null, beside?: string): Denied {
   const who = login === null ? "" : ` The last to write its head was the database login ${showIdentifier(login)}.`;
+  const whose =
+    beside === undefined
+      ? ""
+      : ` It has a share of ${showIdentifier(beside.slice(0, 64))} that its head does not name: the login of that gateway can put one there.`;
   return new Denied(
     "hub_limit_tampered",
-    `What the hub shows of the limit ${name} was not written by its gateways, or not all of it is shown. Nothing that it counts is sent.${who} Find out who changed the database.`,
+    `What the hub shows of the limit ${name} was not written by its gateways, or not all of it is shown. Nothing that it counts is sent.${whose}${who} Find out who changed the database.`,
   );
 }
