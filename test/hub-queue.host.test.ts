@@ -341,6 +341,17 @@ function hubIs(code: string | null): Promise<unknown> {
   });
 }
 
+real("questions that the database does not take are told of by gw status, though the log goes there", async () => {
+  await cluster.sql("revoke insert on gw_hub.cards from gw_gateway");
+  const { id } = await ask("a question that nobody elsewhere is shown");
+  await hubIs("hub_refused");
+  await until("the log is there", async () => (await hubOf())["behind"] === 0);
+  await cluster.sql("grant insert on gw_hub.cards to gw_gateway");
+  await waitingWith(id);
+  await hubIs(null);
+  await desk.must(["deny", id, "--reason", "seen", ...hub()]);
+});
+
 real("what a gateway does not do without its hub is signed, and for a gateway that has one", async () => {
   const alone = await new QuickHome(makeFolder()).init();
   const unjoined = await alone.operator(["hub", "set", "--log", "before_answer"]);

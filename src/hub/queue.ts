@@ -1,11 +1,12 @@
 import type { KeyObject } from "node:crypto";
 import { type Random, type Sleep, Waker } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
+import type { Denied } from "../kernel/failure.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { type Answering, answerStatements } from "./answer-statements.ts";
 import { type CardReader, sealCard } from "./card.ts";
 import type { HubConnection } from "./connect.ts";
-import { keepConnected } from "./keep-connected.ts";
+import { keepConnected, troubleOf } from "./keep-connected.ts";
 import { HUB_CHANNEL, HUB_SCHEMA, isForGateway } from "./schema.ts";
 
 /** A question that waits, as an operator is shown it. `version` is another one when there is more to say. */
@@ -38,10 +39,12 @@ export interface QueueParts {
 export interface Queue {
   /** A question came, changed or is over. */
   wake(): void;
+  /** Why questions and answers do not go on though the database answers; null while they do. */
+  trouble(): Denied | null;
   close(): void;
 }
 
-/** Shows the questions of this gateway on the hub, and takes what operators sign there. Trouble with the hub is told by the shipper. */
+/** Shows the questions of this gateway on the hub, and takes what operators sign there. */
 export function startQueue(parts: QueueParts): Queue {
   const { hubId, gateway, vaultId, sleep } = parts;
   const answering: Answering = {
@@ -50,6 +53,7 @@ export function startQueue(parts: QueueParts): Queue {
   };
   let woken = new Waker();
   let closed = false;
+  let trouble: Denied | null = null;
   let shown = new Map<string, string>();
 
   /** What was left by an earlier process is over: its questions died with it. */
@@ -110,13 +114,14 @@ export function startQueue(parts: QueueParts): Queue {
       if (now.aborted) woken = new Waker();
       await show(connection);
       // What operators decided is taken also where the signed files cannot be followed.
-      const trouble = await parts.follow(connection).then(
+      const wrong = await parts.follow(connection).then(
         () => null,
         (error: unknown) => ({ error }),
       );
       await answerStatements(connection, answering, "order", parts.take);
       await answerStatements(connection, answering, "policy", (body) => takeAndShow(connection, body));
-      if (trouble !== null) throw trouble.error;
+      if (wrong !== null) throw wrong.error;
+      trouble = null;
       if (!now.aborted) await tidy(connection);
       // Whoever tells all the time is not looked at all the time.
       await sleep.sleep(defaults.hubAgainMs);
@@ -127,13 +132,17 @@ export function startQueue(parts: QueueParts): Queue {
   void keepConnected(parts, {
     work,
     wake: () => woken.wake(),
-    // Told by the shipper, which has the same database to do with; the questions wait on the local plane meanwhile.
-    failed: () => undefined,
+    // The questions wait on the local plane meanwhile. A database that is away is the shipper's to tell of, by whom calls are refused then.
+    failed(error) {
+      const next = troubleOf(error);
+      trouble = next.code === "hub_unreachable" ? null : next;
+    },
     isOver: () => closed,
   });
 
   return {
     wake: () => woken.wake(),
+    trouble: () => trouble,
     close() {
       closed = true;
       woken.wake();

@@ -222,7 +222,7 @@ export function createHubLink(parts: LinkParts): HubLink {
       const hub = state.trust.policy?.hub ?? null;
       if (hub === null || (way === null && trouble === null && state.compartment !== null)) return null;
       const joined = way?.membership ?? null;
-      return hubStatus(hub, { joined, shipper, keeper, limits, waiting, following, trouble });
+      return hubStatus(hub, { joined, shipper, keeper, queue, limits, waiting, following, trouble });
     },
     async finish() {
       queue?.close();

@@ -1,5 +1,6 @@
 import { describeFleetLimit } from "../../../conventions/budget/fleet-limit.ts";
 import type { LimitKeeper } from "../../../hub/limits.ts";
+import type { Queue } from "../../../hub/queue.ts";
 import type { Shipper } from "../../../hub/ship.ts";
 import type { StateKeeper } from "../../../hub/state/state.ts";
 import { defaults } from "../../../kernel/defaults.ts";
@@ -14,6 +15,7 @@ interface HubParts {
   readonly joined: HubMembership | null;
   readonly shipper: Shipper | null;
   readonly keeper: StateKeeper | null;
+  readonly queue: Queue | null;
   readonly limits: LimitKeeper | null;
   readonly waiting: HubWaiting | null;
   readonly following: Following | null;
@@ -22,14 +24,14 @@ interface HubParts {
 
 /** How the gateway is with the hub that policy names, as `gw status` has it. */
 export function hubStatus({ hubId, rules, gateways }: HubPolicy, parts: HubParts): JsonObject {
-  const { joined, shipper, keeper, limits, waiting, following, trouble } = parts;
+  const { joined, shipper, keeper, queue, limits, waiting, following, trouble } = parts;
   const now = shipper?.status() ?? null;
   // One of this vault that signed policy does not name any more has left, whatever the hub said before.
   const fleet = (now?.fleet ?? []).filter(
     (one) => !one.ofVault || gateways.some(({ gateway }) => gateway === one.gateway),
   );
   const kept = keeper?.status() ?? null;
-  const wrong = now?.trouble ?? kept?.trouble ?? trouble ?? following?.trouble() ?? null;
+  const wrong = now?.trouble ?? kept?.trouble ?? trouble ?? queue?.trouble() ?? following?.trouble() ?? null;
   return {
     hub_id: hubId,
     gateway: joined?.gateway ?? null,
