@@ -4,7 +4,10 @@ import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { readHubAddress } from "../src/hub/address.ts";
+import { fleetFindings } from "../src/hub/findings.ts";
+import { keepHubLogs } from "../src/surfaces/cli/hub/logs.ts";
 import { connectHubClient } from "../src/surfaces/cli/hub/watch-client.ts";
+import { parseVault } from "../src/vault/verify.ts";
 import { type Exited, type Gateway, Home, type Json, type Members, makeFolder, until } from "./support/home.ts";
 import { makePartition, type Partition } from "./support/partition.ts";
 import { type Cluster, makeCluster, needPostgres } from "./support/postgres.ts";
@@ -150,6 +153,30 @@ real("gw status tells how the hub is, and both logs verify from the hub alone", 
   const looked = await verify();
   assert.deepEqual([looked.code, looked.found], [0, { web1: [], web2: [] }], looked.out);
 });
+
+real(
+  "a gateway that joined and has said nothing yet is no forger to who reads the logs, who reads it later",
+  async () => {
+    const login = { address: readHubAddress(cluster.url("auditor")), password: null, authority: null };
+    const vault = parseVault(readFileSync(join(web1.folder, "vault.json"), "utf8"));
+    const logs = keepHubLogs(login, () => vault);
+    await shipped(web1);
+    await stop(web1);
+    // As its row is between its first two statements, and where it was cut off there.
+    await cluster.sql("create table public.said as select * from gw_hub.log_head where gateway = 'web1'");
+    await cluster.sql("update gw_hub.log_head set tick = 0, statement = null, signature = null where gateway = 'web1'");
+    const before = await logs.look();
+    assert.deepEqual(before, { logs: [], wrong: [{ gateway: "web1", words: fleetFindings.head_missing }] });
+    await cluster.sql(
+      "update gw_hub.log_head h set tick = s.tick, statement = s.statement, signature = s.signature from public.said s where h.gateway = 'web1'",
+    );
+    const after = await logs.look();
+    logs.close();
+    assert.deepEqual([after.logs.map(({ gateway }) => gateway), after.wrong], [["web1"], []]);
+    await cluster.sql("drop table public.said");
+    await begin(web1);
+  },
+);
 
 real("a server that crashes loses nothing that it acknowledged, and work goes on meanwhile", async () => {
   const before = await shipped(web1);

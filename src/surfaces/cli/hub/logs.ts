@@ -15,6 +15,8 @@ type Connected = HubConnection & { readonly hubId: string };
 export interface LogOnHub {
   readonly speaker: Speaker;
   readonly head: HeadStatement | null;
+  /** False for one that joined and has said nothing yet. */
+  readonly isBegun: boolean;
 }
 
 /** One moment of the hub for each log and its head. */
@@ -35,7 +37,8 @@ export async function atOneMoment<Result>(
     const logs = rows.flatMap((row) => {
       const speaker = speakerOf(row, connection.hubId, keys);
       if (speaker?.vaultId !== vault.vaultId) return [];
-      return [{ speaker, head: readHead({ text: row.statement, signature: row.signature }, speaker) ?? null }];
+      const head = readHead({ text: row.statement, signature: row.signature }, speaker) ?? null;
+      return [{ speaker, head, isBegun: row.statement !== null }];
     });
     return await work(logs);
   } finally {
@@ -46,12 +49,13 @@ export async function atOneMoment<Result>(
 /** What is wrong with the parts, in words; only a log whose every part its gateway signed is read. */
 export async function fetchOne(
   connection: HubConnection,
-  { speaker, head }: LogOnHub,
+  { speaker, head, isBegun }: LogOnHub,
   folder: string,
   since: HeadStatement | null = null,
 ): Promise<string | null> {
-  if (head === null) return fleetFindings.head_invalid;
-  if (since !== null && head.tick < since.tick) return fleetFindings.rolled_back;
+  if (head === null && isBegun) return fleetFindings.head_invalid;
+  if (since !== null && (head?.tick ?? 0) < since.tick) return fleetFindings.rolled_back;
+  if (head === null) return fleetFindings.head_missing;
   const wrong = await fetchLog(connection, speaker, head, folder, since);
   return wrong === null ? null : fleetFindings[wrong.code];
 }
@@ -87,8 +91,9 @@ export function keepHubLogs(login: HubLogin, vault: () => Vault): HubLogs {
         for (const one of logs) {
           const name = `${one.speaker.gateway} ${one.speaker.identityKey.toString("hex")}`;
           const log = kept.get(name) ?? { folder: join(root, String(++folders)), head: null, wrong: null };
-          // What was found wrong once is not mended by asking again: what is there of it may be half.
-          if (log.wrong !== null || (log.head !== null && log.head.tick === one.head?.tick)) continue;
+          // What was found wrong once is not mended by asking again: what is there of it may be half. Nothing becomes a log.
+          const isFinal = log.wrong !== null && log.wrong !== fleetFindings.head_missing;
+          if (isFinal || (log.head !== null && log.head.tick === one.head?.tick)) continue;
           mkdirSync(log.folder, { mode: 0o700, recursive: true });
           // Where this is cut off, what came stands in the folder and nobody knows how much: the next begins anew.
           kept.delete(name);
