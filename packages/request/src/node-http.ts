@@ -63,8 +63,14 @@ export function createRequestListener<Incoming extends IncomingRequest, Who exte
       const reply = await answer(options, request, correlationId, broken).catch((error: unknown) =>
         problemReply(asDenied(error, correlationId, options), correlationId),
       );
-      const open = send(request, response, reply, isLast());
-      return open instanceof Promise ? await open : open;
+      try {
+        const open = send(request, response, reply, isLast());
+        return open instanceof Promise ? await open : open;
+      } catch (error) {
+        // Nothing of it is on its way yet: a field that the route gave holds what no field can.
+        const fault = problemReply(asDenied(error, correlationId, options), correlationId);
+        return await send(request, response, fault, isLast());
+      }
     });
   };
 }
@@ -144,10 +150,9 @@ function send(request: IncomingBody, response: OutgoingReply, reply: Reply, last
   if (reply.more !== undefined && canCome(response)) return sendAsItComes(response, reply, reply.more, last);
   // A body that was not read to its end must not be taken for the next request on this connection.
   const ends = last || !request.complete || reply.headers["connection"] === "close";
-  const headers: Record<string, string | number> = {
-    ...reply.headers,
-    "content-length": Buffer.byteLength(reply.body),
-  };
+  const headers: Record<string, string | number> = { ...reply.headers };
+  // One without content has no length either, not even that of nothing.
+  if (reply.status !== NO_CONTENT) headers["content-length"] = Buffer.byteLength(reply.body);
   if (ends) headers["connection"] = "close";
   response.writeHead(reply.status, headers);
   response.end(reply.body);
@@ -155,6 +160,8 @@ function send(request: IncomingBody, response: OutgoingReply, reply: Reply, last
   if (!request.complete) request.resume();
   return !ends;
 }
+
+const NO_CONTENT = 204;
 
 function canCome(response: OutgoingReply): response is ComingReply {
   return "write" in response;

@@ -65,7 +65,12 @@ export function bindRoute<C extends Command<unknown, unknown, unknown>, Who exte
         intake: held ?? intake,
         async conclude(principal, rawTrailers) {
           const accepted = await intake.finish(rawTrailers);
-          held?.fit();
+          try {
+            held?.fit();
+          } catch (error) {
+            intake.abort();
+            throw error;
+          }
           const { record, outcome } = await carryOut(route, principal, accepted, steps);
           if (record.decision.kind !== "allowed") intake.abort();
           return { record, reply: outcome.kind === "answer" ? outcome.answer : { error: outcome.error } };

@@ -123,13 +123,13 @@ export class PlainReply implements OutgoingReply {
     return this.#connection.destroyed;
   }
   writeHead(status: number, headers: Readonly<Record<string, string | number>>): void {
-    this.headersSent = true;
     this.#ends = headers["connection"] === "close";
-    this.#chunked = !("content-length" in headers);
+    this.#chunked = !("content-length" in headers) && status !== NO_CONTENT;
     let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Unknown"}\r\n`;
     for (const name in headers) head += fieldOf(name, `${headers[name]}`);
     if (this.#chunked) head += "transfer-encoding: chunked\r\n";
     this.#head = `${head}${dateField()}${this.#ends ? "" : "connection: keep-alive\r\n"}\r\n`;
+    this.headersSent = true;
   }
   write(text: string): boolean {
     if (text === "") return true;
@@ -176,6 +176,7 @@ export class PlainReply implements OutgoingReply {
   }
 }
 
+const NO_CONTENT = 204;
 const FIELD_VALUE = /^[\x20-\x7e]*$/;
 
 /** Ours alone, and still: no value breaks out of its line. */
