@@ -451,7 +451,7 @@ export const explained: readonly Explained[] = [
   },
   {
     file: "src/gateway/plan/preview.ts",
-    code: "const here = { own: origin, isOwnPath: () => true, sideEffect: false, max: 1 };",
+    code: "const here = { own: origin, isOwnPath: (path: string) => isOpenToRead(pack, path), sideEffect: false, max: 1 };",
     says: "1 → 2",
     why: "none was followed before it: any number lets it pass",
   },

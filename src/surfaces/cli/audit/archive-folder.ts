@@ -24,12 +24,13 @@ const PIECE_BYTES = 1_048_576;
 /** Whether a path is the folder or leads into it, by whatever links and mounts; what is not there yet is where it would be made. */
 export function leadsInto(path: string, folder: string): boolean {
   const own = statSync(folder, { throwIfNoEntry: false });
-  for (let at = placeOf(resolve(path)); own !== undefined; at = dirname(at)) {
+  const place = placeOf(resolve(path));
+  if (own === undefined) return `${place}/`.startsWith(`${placeOf(resolve(folder))}/`);
+  for (let at = place; ; at = dirname(at)) {
     const here = statSync(at, { throwIfNoEntry: false });
     if (here?.ino === own.ino && here.dev === own.dev) return true;
     if (at === dirname(at)) return false;
   }
-  return false;
 }
 
 function placeOf(path: string): string {
