@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { asUser, codeOf, demoPack, type Gateway, GW, Home, type Members, makeFolder } from "./support/home.ts";
@@ -26,6 +26,8 @@ describe("what a person mistypes", asUser, () => {
     writeFileSync(tokens, "HELD=one-two-three\nOTHER_TOKEN=four-five-six\n", { mode: 0o600 });
     const found = ["credential", "import", "env", tokens, "--yes", "--bind"];
     const ticket = ["--ref", "jira:OPS-17", "--operation", "acme.thing.get", "--target", "https://api.acme.example/"];
+    const linked = join(makeFolder(), "home");
+    symlinkSync(home.folder, linked);
     const mistakes: readonly (readonly [code: string, args: readonly string[]])[] = [
       ["credential_invalid", [...add, "no label", ...bearer, "https://api.acme.example"]],
       ["credential_invalid", [...add, "acme", ...bearer, "api.acme.example"]],
@@ -88,6 +90,7 @@ describe("what a person mistypes", asUser, () => {
       ["not_found", ["audit", "export", "--log", makeFolder()]],
       ["archive_refused", ["audit", "archive", join(home.folder, "audit", "old")]],
       ["file_not_written", ["backup", join(makeFolder(), "nowhere", "backup")]],
+      ["file_not_written", ["backup", join(linked, "packs", "backup")]],
       // Here nobody could be asked: what is right goes that far.
       ["terminal_needed", [...add, "acme", ...bearer, "https://api.acme.example"]],
       ["terminal_needed", ["operator", "add", "bob"]],

@@ -6,12 +6,11 @@ import {
   fsyncSync,
   openSync,
   readSync,
-  realpathSync,
   renameSync,
   rmSync,
   statSync,
 } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { CUT_NAME } from "../../../audit/cut/cut.ts";
 import { segmentName, segmentOf } from "../../../audit/frame/layout.ts";
 import { readLogId } from "../../../audit/read/marks.ts";
@@ -20,23 +19,6 @@ import { Denied } from "../../../kernel/failure.ts";
 import { makeFolder } from "../../../vault/files/make-folder.ts";
 
 const PIECE_BYTES = 1_048_576;
-
-/** Whether a path is the folder or leads into it, by whatever links and mounts; what is not there yet is where it would be made. */
-export function leadsInto(path: string, folder: string): boolean {
-  const own = statSync(folder, { throwIfNoEntry: false });
-  const place = placeOf(resolve(path));
-  if (own === undefined) return `${place}/`.startsWith(`${placeOf(resolve(folder))}/`);
-  for (let at = place; ; at = dirname(at)) {
-    const here = statSync(at, { throwIfNoEntry: false });
-    if (here?.ino === own.ino && here.dev === own.dev) return true;
-    if (at === dirname(at)) return false;
-  }
-}
-
-function placeOf(path: string): string {
-  if (existsSync(path)) return realpathSync(path);
-  return path === dirname(path) ? path : join(placeOf(dirname(path)), basename(path));
-}
 
 /** Whether what an archive holds goes on with this segment: the one before it is there. */
 export function goesOn(target: string, first: number): boolean {

@@ -18,11 +18,12 @@ import { invalidConfig, isMapping } from "../../place/read-config.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
+import { leadsInto } from "../leads-into.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
 import { type ProgressBar, progressBar, spread } from "../progress-bar.ts";
 import { seenOf } from "../vault/seen.ts";
 import { say, withOperator } from "../vault/session.ts";
-import { copyDurably, goesOn, leadsInto, syncFolder } from "./archive-folder.ts";
+import { copyDurably, goesOn, syncFolder } from "./archive-folder.ts";
 import { checkLog, cuttersOf } from "./check-log.ts";
 
 export interface ArchiveOptions extends OperatorOptions {

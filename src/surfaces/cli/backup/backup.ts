@@ -13,6 +13,7 @@ import { vaultPage } from "../../../vault/verify.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
+import { leadsInto } from "../leads-into.ts";
 import type { OperatorOptions } from "../options.ts";
 import { noteMade } from "../vault/made.ts";
 import { say, type VaultCliPorts, withPassphrase } from "../vault/session.ts";
@@ -26,7 +27,7 @@ export function runBackup(file: string, options: OperatorOptions, deps: CliDeps)
   return answering(io, () => {
     const path = resolve(file);
     if (existsSync(path)) throw new Denied("file_not_written", `${path} is there already. Name another file.`);
-    if (path.startsWith(`${resolve(options.home)}/`))
+    if (leadsInto(path, options.home))
       throw new Denied("file_not_written", "A backup inside the home would be lost with it. Name a file elsewhere.");
     if (!existsSync(dirname(path)))
       throw new Denied("file_not_written", `There is no folder ${dirname(path)}. Make it, or name another file.`);

@@ -139,7 +139,7 @@ export async function remember(
     const lines = { ...seen.lines, [line]: kept };
     const text = JSON.stringify({ format: "gw.seen/v1", homes: { ...seen.homes, [nameOf(home)]: line }, lines });
     const path = pathOf(stateFolder, vault.vaultId, "seen");
-    writeFileSync(`${path}.new`, `${text}\n`, { mode: 0o600 });
+    writeFileSync(`${path}.new`, `${text}\n`, { mode: 0o600, flush: true });
     renameSync(`${path}.new`, path);
   });
 }
