@@ -19,7 +19,11 @@ for (let done = 0; done < rounds; ) {
     { length },
     (): CrashPoint => every[randomInt(every.length)] ?? { step: "run.started", moment: "before" },
   );
-  await runChain(scene, points, judge, () => missed++);
+  await runChain(scene, points, judge, () => missed++).catch((error: unknown) => {
+    // Whoever looks for it plays the same row again.
+    console.error(`${scene}, killed at ${JSON.stringify(points)}`);
+    throw error;
+  });
   done += length;
   console.log(
     `${done - missed} kills, ${missed} never came there; ${scene}: nothing lost, nothing twice, nothing left open, the log verifies`,
