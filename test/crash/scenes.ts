@@ -43,8 +43,7 @@ export const SOURCE_SCENE = "source";
 /** What the vault holds of the credential that is exchanged. */
 export const GRANT_FILE = "grant.json";
 
-/** Recognised in the log: no other budget has this many attempts. */
-export const RUN_ATTEMPTS = 37;
+const RUN_ATTEMPTS = 37;
 
 /** Covers the scripted agent's reads, so that nobody is asked. */
 function grantFor({ bench, caller }: Stage): Grant {
