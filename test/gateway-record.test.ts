@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { verify } from "node:crypto";
 import { afterEach, beforeEach, test } from "node:test";
+import type { KnownOfRequest } from "../packages/request/src/record.ts";
 import type { AuditEvent, NewEvent } from "../src/audit/event.ts";
 import { foldActivity } from "../src/audit/journals/activity.ts";
 import { type Contents, gatherContents } from "../src/audit/journals/contents.ts";
@@ -10,6 +11,7 @@ import type { LogItem } from "../src/audit/read/reader.ts";
 import { renderCard } from "../src/conventions/approval/render.ts";
 import { digestText } from "../src/kernel/canonical-json.ts";
 import type { Waking } from "../src/kernel/clock.ts";
+import { defaults } from "../src/kernel/defaults.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
 import { tellWithEnd } from "../src/surfaces/agent/tell-with-end.ts";
 import { recordTrace } from "../src/surfaces/cli/audit/trace-record.ts";
@@ -69,6 +71,11 @@ actions:
     request: { method: GET, path: "/v1/things/{id}" }
     input:
       id: { in: path, type: string, maxLength: 64 }
+  thing.find:
+    effect: read
+    request: { method: GET, path: /v1/things }
+    input:
+      q: { in: query, type: string, maxLength: 8000 }
 `;
 }
 
@@ -392,8 +399,8 @@ const untilTold = {
     ms === 0 ? Promise.resolve() : new Promise((resolve) => told?.addEventListener("abort", resolve)),
 };
 
-/** A call as the agent's route makes it, with its record; says what was appended with each end of a send and after it. */
-async function askPlane(action: string, input: JsonObject, waitMs: number) {
+/** A call as the agent's route makes it, with its record; says what was appended together from its first send on. */
+async function askPlane(action: string, input: JsonObject, waitMs: number, known: KnownOfRequest = KNOWN) {
   const run = await openApproved();
   const from = appended.length;
   const context = {
@@ -405,11 +412,11 @@ async function askPlane(action: string, input: JsonObject, waitMs: number) {
     onGone: () => undefined,
     connection: { destroy: () => undefined },
   };
-  const { closing, answer } = tellWithEnd(bench.gateway, context, run.id, KNOWN);
+  const { closing, answer } = tellWithEnd(bench.gateway, context, run.id, known);
   const call = bench.gateway.startCall(caller, run.id, { action, input, closing });
   const { status, body } = await answer(call, untilTold);
   const named = () => ({ who: "uid 1", principal: "a program", operator: null, traceparent: null });
-  const record = { ...KNOWN, decision: { kind: "allowed", by: "any" }, result: { kind: "done", status } } as const;
+  const record = { ...known, decision: { kind: "allowed", by: "any" }, result: { kind: "done", status } } as const;
   const occasion = {
     correlationId: "req_1",
     principal: context,
@@ -422,14 +429,13 @@ async function askPlane(action: string, input: JsonObject, waitMs: number) {
     named,
   )(record, { ...occasion, answer: { status, body } as never });
   await call.done;
-  const types = appended.slice(from).map((events) => events.map(({ event_type }) => event_type));
-  return { status, types: types.filter((some) => !some.includes("call_begun")) };
+  return { status, types: appended.slice(from).map((events) => events.map(({ event_type }) => event_type)) };
 }
 
 test("the word about a plain read goes to the disk with the end of the read, before the answer", async () => {
   const { status, types } = await askPlane("acme.thing.get", { id: "1" }, 30_000);
   assert.equal(status, 200);
-  assert.deepEqual(types, [["call_ended"]]);
+  assert.deepEqual(types, [["call_begun"], ["call_ended"]]);
   const [told = assert.fail()] = bench.eventsOf("request_accepted");
   assert.deepEqual([told.correlation_id, told.status, told.decision], ["req_1", 200, `caller ${caller.key}`]);
   const kept = bench.eventsOf("content_kept").filter(({ what }) => what === "fields");
@@ -442,13 +448,87 @@ test("the word about a plain read goes to the disk with the end of the read, bef
 test("an end that is not the answer leaves the word about the request to the answer", async () => {
   provider.answer((_request, response) => response.writeHead(404, { "content-type": "application/json" }).end("{}"));
   const failed = await askPlane("acme.thing.get", { id: "1" }, 30_000);
-  assert.deepEqual(failed.types, [["attempt_ended"], ["content_kept", "request_accepted"]]);
+  assert.deepEqual(failed.types, [["call_begun"], ["attempt_ended"], ["content_kept", "request_accepted"]]);
   provider.answer((_request, response) => response.writeHead(200, { "content-type": "application/json" }).end("{}"));
   const left = await askPlane("acme.thing.get", { id: "1" }, 0);
   assert.equal(left.status, 202);
-  assert.deepEqual(left.types.flat().toSorted(), ["attempt_ended", "content_kept", "request_accepted"].toSorted());
+  const apart = ["attempt_ended", "call_begun", "content_kept", "request_accepted"];
+  assert.deepEqual(left.types.flat().toSorted(), apart);
   assert.deepEqual(
     bench.eventsOf("request_accepted").map(({ status }) => status),
     [200, 202],
   );
+});
+
+/** A search whose request and whose fields are texts of so many characters: what was appended, and what a reader of the log is told. */
+async function searchPlane(requestUnits: number, fieldUnits: number) {
+  const requestOf = (q: string): string => {
+    const headers = { accept: "application/json", "x-api-version": "2026-04-01" };
+    const url = `${provider.origin}/v1/things?q=${q}`;
+    return JSON.stringify({ action: "acme.thing.find", body: null, headers, method: "GET", url });
+  };
+  const fieldsOf = (why: string) => ({ "/body/action": "acme.thing.find", "/body/why": why });
+  const q = "q".repeat(requestUnits - requestOf("").length);
+  const fields = fieldsOf("w".repeat(fieldUnits - JSON.stringify(fieldsOf("")).length));
+  const { types } = await askPlane("acme.thing.find", { q }, 30_000, { ...KNOWN, fields });
+  const all = bench.events();
+  const events = all.slice(all.findLastIndex(({ event_type }) => event_type === "session_started") + 1);
+  return { types, events, request: requestOf(q), fields: JSON.stringify(fields) };
+}
+
+/** The same of every read of its kind: without its own names, digests, long texts and times. */
+function plainly(events: readonly AuditEvent[]): unknown {
+  const [first = assert.fail()] = events;
+  return events.map(({ sequence, ...event }) => {
+    const text = JSON.stringify({ ...event, sequence: sequence - first.sequence, elapsed_ms: 0 });
+    return JSON.parse(
+      text
+        .replaceAll(/\b[a-z]{2,4}_[0-9a-z]{26}\b/g, "ID")
+        .replaceAll(/sha256:[0-9a-f]{64}/g, "DIGEST")
+        .replaceAll(/q{9,}|w{9,}/g, "LONG"),
+    );
+  });
+}
+
+test("a text too long for the two records of a plain read stands in one of its own, and a reader is told the same", async () => {
+  provider.answer((_request, response) => response.writeHead(200, { "content-type": "application/json" }).end("{}"));
+  const most = defaults.logInlineUnits;
+  const begun = [["call_begun"], ["content_kept", "attempt_begun"]];
+  const ended = [["call_ended"], ["attempt_ended", "content_kept", "request_accepted"]];
+  let before: unknown;
+  for (const [requestOver, fieldsOver] of [
+    [0, 0],
+    [1, 0],
+    [0, 1],
+    [1, 1],
+  ] as const) {
+    const { types, events, request, fields } = await searchPlane(most + requestOver, most + fieldsOver);
+    assert.deepEqual(types, [begun[requestOver], ended[fieldsOver]]);
+    assert.deepEqual(
+      events.map(({ event_type }) => event_type),
+      [
+        ...["content_kept", "authorization_granted", "intent_accepted", "action_started", "budget_reserved"],
+        ...["transport_started", "action_finished", "budget_settled", "content_kept", "request_accepted"],
+      ],
+    );
+    const kept = events.filter((event) => event.event_type === "content_kept");
+    assert.deepEqual(
+      kept.map(({ what, digest, text }) => [what, digest, text]),
+      [
+        ["request", digestText(request), request],
+        ["fields", digestText(fields), fields],
+      ],
+    );
+    const named = events.flatMap((event) =>
+      event.event_type === "intent_accepted"
+        ? [event.request_digest, event.kept_digest]
+        : event.event_type === "request_accepted"
+          ? [event.fields_digest]
+          : [],
+    );
+    assert.deepEqual(named, [digestText(request), digestText(request), digestText(fields)]);
+    assert.equal(new Set(events.map(({ event_id }) => event_id)).size, events.length);
+    before ??= plainly(events);
+    assert.deepEqual(plainly(events), before);
+  }
 });
