@@ -74,46 +74,40 @@ test("output beyond the bound is dropped, the program goes on, and the end says 
   assert.ok(end.kind === "ended" && end.truncated && end.exitStatus === 0);
 });
 
-test("a program over its time is ended with everything it started", async () => {
-  const pids = join(folder, "pids");
-  const script = join(folder, "spawner");
-  writeFileSync(script, `#!/bin/sh\nsleep 300 &\necho $! > ${pids}\nwait\n`, { mode: 0o700 });
+/** A script that outlasts its time; it writes to the file that it is given once it has begun. */
+async function outlast(name: string, textFor: (begun: string) => string) {
+  const script = join(folder, name);
+  const begun = join(folder, `${name}-begun`);
+  writeFileSync(script, `#!/bin/sh\n${textFor(begun)}\n`, { mode: 0o700 });
   const end = await runUntil(
     (timeoutMs) => work(script, [], { timeoutMs }),
-    () => existsSync(pids),
+    () => existsSync(begun),
   );
-  assert.ok(end.kind === "ended" && end.timedOut && end.signal === "SIGTERM");
-  const child = Number(readFileSync(pids, "utf8"));
+  assert.ok(end.kind === "ended" && end.timedOut);
+  return { signal: end.signal, said: readFileSync(begun, "utf8") };
+}
+
+async function endsWithChild(name: string, textFor: (pid: string) => string): Promise<void> {
+  const { signal, said } = await outlast(name, textFor);
+  assert.equal(signal, "SIGTERM");
+  const child = Number(said);
   for (let turn = 0; turn < 1_500 && isRunning(child); turn++) await new Promise((resolve) => setTimeout(resolve, 20));
   assert.equal(isRunning(child), false);
-});
+}
+
+test("a program over its time is ended with everything it started", () =>
+  endsWithChild("spawner", (pid) => `sleep 300 &\necho $! > ${pid}\nwait`));
 
 test("a program that does not listen to the first signal gets the second", async () => {
-  const script = join(folder, "stubborn");
-  const ready = join(folder, "stubborn-ready");
-  const text = `#!/bin/sh\ntrap '' TERM\n: > ${ready}\nwhile :; do sleep 0.1; done\n`;
-  writeFileSync(script, text, { mode: 0o700 });
-  const end = await runUntil(
-    (timeoutMs) => work(script, [], { timeoutMs }),
-    () => existsSync(ready),
-  );
-  assert.ok(end.kind === "ended" && end.timedOut && end.signal === "SIGKILL");
+  const { signal } = await outlast("stubborn", (begun) => `trap '' TERM\n: > ${begun}\nwhile :; do sleep 0.1; done`);
+  assert.equal(signal, "SIGKILL");
 });
 
-test("what a program started and that does not listen to the first signal ends with it all the same", async () => {
-  const pid = join(folder, "deaf-pid");
-  const script = join(folder, "deaf-child");
-  const text = `#!/bin/sh\n(trap '' TERM; exec sh -c 'echo $$ > ${pid}; while :; do sleep 0.1; done') &\nwait\n`;
-  writeFileSync(script, text, { mode: 0o700 });
-  const end = await runUntil(
-    (timeoutMs) => work(script, [], { timeoutMs }),
-    () => existsSync(pid),
-  );
-  assert.ok(end.kind === "ended" && end.timedOut && end.signal === "SIGTERM");
-  const child = Number(readFileSync(pid, "utf8"));
-  for (let turn = 0; turn < 500 && isRunning(child); turn++) await new Promise((resolve) => setTimeout(resolve, 20));
-  assert.equal(isRunning(child), false);
-});
+test("what a program started and that does not listen to the first signal ends with it all the same", () =>
+  endsWithChild(
+    "deaf-child",
+    (pid) => `(trap '' TERM; exec sh -c 'echo $$ > ${pid}; while :; do sleep 0.1; done') &\nwait`,
+  ));
 
 test("what sudo raised is not believed to have ended when only sudo can have been killed", async () => {
   const raised = { elevated: true, timeoutMs: 500 };
