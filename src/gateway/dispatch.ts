@@ -1,5 +1,5 @@
 import type { NewEvent } from "../audit/event.ts";
-import { type CallResult, heldBytes } from "../conventions/outcome/result.ts";
+import type { CallResult } from "../conventions/outcome/result.ts";
 import { isoTime } from "../kernel/clock.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { CallId } from "../kernel/ids.ts";
@@ -20,6 +20,7 @@ import type { DenialRecorder } from "./record/denials.ts";
 import { UNTOLD } from "./record/requests.ts";
 import { lookAtTarget } from "./rollback/stale.ts";
 import type { Call, Run } from "./run/run.ts";
+import { StartedCall } from "./run/started-call.ts";
 import { callCancelled, unlessTakenBack } from "./take-back.ts";
 import { findTicket, ticketUsed } from "./ticket/ticket.ts";
 
@@ -37,26 +38,13 @@ export function startCall(
   request: CallRequest,
 ): Call {
   const id = core.ports.ids.next("call");
-  const call: { -readonly [Member in keyof Call]: Call[Member] } = {
-    id,
-    runId: run.id,
-    callerKey: caller.key,
-    action: request.action,
-    createdAt: isoTime(core.ports.clock.wallMs()),
-    state: "pending",
-    approvalId: null,
-    asking: 0,
-    resultBytes: 0,
-    wanted: true,
-    onTakenBack: null,
-    done: Promise.resolve() as never,
-  };
+  const createdAt = isoTime(core.ports.clock.wallMs());
+  const call = new StartedCall({ id, runId: run.id, callerKey: caller.key, action: request.action, createdAt });
   const context = request.context?.(id);
   call.done = dispatch(core, caller, run, request, call, context).then(
     (result) => {
-      call.state = "done";
+      call.end(result);
       countOutcome(run, result);
-      call.resultBytes = heldBytes(result);
       core.book.keepResult(call, call.resultBytes);
       // Held for whoever waits for it, until they have it.
       if (call.asking === 0) core.answers.leave(call);
@@ -73,7 +61,6 @@ export function startCall(
       throw error;
     },
   );
-  call.done.catch(() => undefined);
   run.tally.calls++;
   core.book.addCall(call);
   return call;

@@ -9,6 +9,7 @@ import {
   textOrNull,
   whole,
 } from "../../../packages/request/src/shape.ts";
+import { defaults } from "../../kernel/defaults.ts";
 import type { JsonValue } from "../../kernel/json.ts";
 import { costSchema } from "../budget/record.ts";
 import { discoverySchema } from "../discovery/report.ts";
@@ -105,6 +106,12 @@ export function readAnyJson({ body, body_kind }: Pick<ResponseRecord, "body" | "
   } catch {
     return undefined;
   }
+}
+
+/** Whether nearly all of a result is one text: it is large, and not held as what is read from it. */
+export function isOneText({ response }: CallResult): boolean {
+  const body = response?.body ?? null;
+  return body instanceof WrittenJson || (typeof body === "string" && body.length > defaults.smallAnswerBytes);
 }
 
 /** A result as JSON, its body as it was written. */

@@ -118,10 +118,12 @@ export interface Call {
   readonly createdAt: string;
   /** Settles once and is held for whoever asks later, as long as there is room for it. */
   done: Promise<CallResult>;
+  /** The result as JSON once there is one, where it is small. */
+  readonly written: string | null;
   /** How many wait for it now. */
   asking: number;
   /** About what its result takes, once there is one. */
-  resultBytes: number;
+  readonly resultBytes: number;
   /** False once whoever asked took the call back. It counts until `sending` and changes nothing after that. */
   wanted: boolean;
   /** Set while the call waits for a person: ends that wait at once. */

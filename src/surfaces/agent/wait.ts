@@ -96,16 +96,12 @@ export function answerCall(
   if (!over) return answerPending(call);
   if (call.resultBytes > defaults.smallAnswerBytes) return answerLarge(answers, call, waited, context, sleep);
   if (call.asking === 0) answers.leave(call);
-  return waited === undefined ? call.done.then(answerDone) : answerDone(waited);
-}
-
-function answerDone(result: CallResult): Answer {
-  return { status: 200, body: result as never as JsonValue };
+  return waited === undefined ? call.done.then((result) => answerDone(call, result)) : answerDone(call, waited);
 }
 
 /** Written here and not later: what is parsed on the way is gone again with this turn. */
-function answerWritten(result: CallResult): Answer {
-  return { ...answerDone(result), text: writeResult(result) };
+function answerDone({ written }: Call, result: CallResult): Answer {
+  return { status: 200, body: result as never as JsonValue, text: written ?? writeResult(result) };
 }
 
 function answerPending(call: Call): Answer {
@@ -135,7 +131,7 @@ function answerLarge(
   const write = (result: CallResult | undefined): Answer | Promise<Answer> => {
     if (gone) return answerPending(call);
     boundReading(context, sleep);
-    return result === undefined ? call.done.then(answerWritten) : answerWritten(result);
+    return result === undefined ? call.done.then((held) => answerDone(call, held)) : answerDone(call, result);
   };
   if (passed || gone || answers.take(holder, call.resultBytes, room.resolve)) return write(waited);
   // Nobody holds on to a result while they wait: it may make room for others meanwhile.
