@@ -1,11 +1,29 @@
 import { Denied } from "../../../src/kernel/failure.ts";
+import type { JsonObject } from "../../../src/kernel/json.ts";
 import { readMediaType } from "./media-type.ts";
+import type { Pairs } from "./pairs.ts";
 
 /** A request before its body: the target as it was sent, and the fields as `rawHeaders` lists them. */
 export interface RequestHead {
   readonly method: string;
   readonly target: string;
   readonly rawHeaders: readonly string[];
+  /** Of a head that is read once and comes again and again: what its route made of it. */
+  readonly memory?: HeadMemory;
+}
+
+/** The same bytes are the same head, and the same head is judged the same. Nobody changes what stands here. */
+export interface HeadMemory {
+  judged: JudgedHead | null;
+}
+
+/** All that a route says of a head before a byte of the body is looked at. */
+export interface JudgedHead extends CheckedHead {
+  readonly route: object;
+  readonly params: JsonObject;
+  readonly query: JsonObject;
+  readonly pairs: Pairs;
+  readonly segments: readonly string[];
 }
 
 export interface CheckedHead {

@@ -1,12 +1,14 @@
 /** The skin for node:http: a request listener over bound routes. Nothing is parsed here that the pipeline does not parse. */
 import { Denied } from "../../../src/kernel/failure.ts";
 import { inTurn } from "./conversation.ts";
+import type { RequestHead } from "./head.ts";
 import type { OpenFile } from "./multipart/part.ts";
 import { type IncomingBody, readBody, type SeenBytes, seeBytes, takeWhole } from "./read-body.ts";
 import type { Principal } from "./record.ts";
 import {
   asDenied,
   type BoundRoute,
+  type Concluded,
   conclude,
   type Exchange,
   type Observers,
@@ -23,6 +25,8 @@ export interface IncomingRequest extends IncomingBody {
   readonly rawHeaders: readonly string[];
   /** The body, where it came with its head in one piece. */
   readonly whole?: Buffer;
+  /** The head as it was read already. */
+  readonly head?: RequestHead;
   /** What has arrived and nobody took. */
   read(): unknown;
 }
@@ -60,9 +64,12 @@ export function createRequestListener<Incoming extends IncomingRequest, Who exte
     inTurn(request.socket, request, async ({ broken, isLast }) => {
       // Whoever asked is gone: nothing is carried out whose answer could not be sent.
       if (request.socket.destroyed === true) return false;
-      const reply = await answer(options, request, correlationId, broken).catch((error: unknown) =>
-        problemReply(asDenied(error, correlationId, options), correlationId),
-      );
+      let reply: Reply;
+      try {
+        reply = await answer(options, request, correlationId, broken);
+      } catch (error) {
+        reply = problemReply(asDenied(error, correlationId, options), correlationId);
+      }
       try {
         const open = send(request, response, reply, isLast());
         return open instanceof Promise ? await open : open;
@@ -82,12 +89,14 @@ async function answer<Incoming extends IncomingRequest, Who extends Principal>(
   broken: Denied | null,
 ): Promise<Reply> {
   const { method = "", url = "", rawHeaders } = request;
+  const head = request.head ?? { method, target: url, rawHeaders };
   const seen = seeBytes();
-  const found = findRoute(options.routes, method, url);
+  const found = findRoute(options.routes, head);
   const endpoint = found.kind === "route" ? found.bound.route.endpoint : `${method.slice(0, 16)} (no route)`;
   let principal: Who;
   try {
-    principal = await options.principalOf(request, correlationId);
+    const naming = options.principalOf(request, correlationId);
+    principal = naming instanceof Promise ? await naming : naming;
   } catch (error) {
     return refuse(endpoint, null, correlationId, options, seen, error);
   }
@@ -99,18 +108,18 @@ async function answer<Incoming extends IncomingRequest, Who extends Principal>(
   const { bound } = found;
   let exchange: Exchange<Who>;
   try {
-    exchange = bound.begin({ method, target: url, rawHeaders }, options.openFile, principal);
+    exchange = bound.begin(head, options.openFile, principal);
   } catch (error) {
     seeArrived(request, seen);
     return refuse(endpoint, principal, correlationId, options, seen, error);
   }
-  return await conclude(bound, principal, correlationId, options, seen, async () => {
+  return await conclude(bound, principal, correlationId, options, seen, () => {
     const reading =
       request.whole === undefined
         ? readBody(request, exchange.intake, seen)
         : takeWhole(request.whole, exchange.intake, seen);
-    if (reading !== undefined) await reading;
-    return await exchange.conclude(principal, request.rawTrailers);
+    const rest = (): Promise<Concluded> => exchange.conclude(principal, request.rawTrailers);
+    return reading === undefined ? rest() : reading.then(rest);
   });
 }
 
@@ -124,10 +133,16 @@ type Found<Who extends Principal> =
   | { readonly kind: "route"; readonly bound: BoundRoute<Who> }
   | { readonly kind: "none"; readonly denied: Denied; readonly headers: Reply["headers"] };
 
-function findRoute<Who extends Principal>(routes: readonly BoundRoute<Who>[], method: string, url: string): Found<Who> {
+function findRoute<Who extends Principal>(
+  routes: readonly BoundRoute<Who>[],
+  { method, target, memory }: RequestHead,
+): Found<Who> {
+  const judged = memory?.judged;
+  const known = judged == null ? undefined : routes.find(({ route }) => route === judged.route);
+  if (known !== undefined) return { kind: "route", bound: known };
   const allowed: string[] = [];
   try {
-    const { path } = splitTarget(url);
+    const { path } = splitTarget(target);
     for (const bound of routes) {
       if (matchPath(bound.route.template, path) === undefined) continue;
       if (bound.route.method === method) return { kind: "route", bound };

@@ -8,7 +8,7 @@ import { type Digest, digestJson } from "../../../src/kernel/canonical-json.ts";
 import { Denied, type Finding } from "../../../src/kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../../src/kernel/json.ts";
 import { openBody } from "./body.ts";
-import { checkHead, type RequestHead } from "./head.ts";
+import { checkHead, type JudgedHead, type RequestHead } from "./head.ts";
 import type { OpenFile } from "./multipart/part.ts";
 import type { Pairs } from "./pairs.ts";
 import type { Command, CompiledFields, Route } from "./route.ts";
@@ -48,14 +48,7 @@ export function beginRequest<C extends Command<unknown, unknown, unknown>>(
   head: RequestHead,
   options: IntakeOptions = {},
 ): Intake<C> {
-  if (head.method !== route.method) throw new Denied("method_not_allowed", `this route answers ${route.method}`);
-  const target = splitTarget(head.target);
-  const matched = matchPath(route.template, target.path);
-  if (matched === undefined) throw new Denied("not_found", "there is nothing at this path");
-  const { mediaType, boundary } = checkHead(route.body, head);
-  const pairs = readQuery(target.query, route.query.fields.lists);
-  const params = readFields(route.params, matched.params, "path parameter");
-  const query = readFields(route.query, pairs, "query parameter");
+  const { mediaType, boundary, params, query, pairs, segments } = judgeHead(route, head);
   const reader = openBody(limited(route.body, options.mostBytes?.(params)), boundary, options.openFile);
 
   function conclude(content: Awaited<ReturnType<typeof reader.finish>>): AcceptedRequest<C> {
@@ -67,7 +60,7 @@ export function beginRequest<C extends Command<unknown, unknown, unknown>>(
     refuse(route.semantic(typed));
     const digest = digestJson(command as unknown as JsonValue);
     const signed = route.signed && {
-      ...{ head, mediaType, segments: matched?.segments ?? [], query: flatten(pairs) },
+      ...{ head, mediaType, segments, query: flatten(pairs) },
       ...{ bytes: content.bytes, body: content.body, commandDigest: digest },
     };
     const signature = route.signed && signed ? verifySigned(route.signed, signed) : null;
@@ -92,6 +85,23 @@ export function beginRequest<C extends Command<unknown, unknown, unknown>>(
     },
     abort: () => reader.abort(),
   };
+}
+
+function judgeHead<C extends Command<unknown, unknown, unknown>>(route: Route<C>, head: RequestHead): JudgedHead {
+  const known = head.memory?.judged;
+  if (known?.route === route) return known;
+  if (head.method !== route.method) throw new Denied("method_not_allowed", `this route answers ${route.method}`);
+  const target = splitTarget(head.target);
+  const matched = matchPath(route.template, target.path);
+  if (matched === undefined) throw new Denied("not_found", "there is nothing at this path");
+  const { mediaType, boundary } = checkHead(route.body, head);
+  const pairs = readQuery(target.query, route.query.fields.lists);
+  const params = readFields(route.params, matched.params, "path parameter");
+  const query = readFields(route.query, pairs, "query parameter");
+  const judged = { route, params, query, pairs, segments: matched.segments, mediaType, boundary };
+  if (head.memory !== undefined)
+    head.memory.judged = { ...judged, params: Object.freeze(params), query: Object.freeze(query) };
+  return judged;
 }
 
 function limited<Body extends Route["body"]>(body: Body, most: number | undefined): Body {

@@ -1,13 +1,12 @@
-import { parseLength } from "./head.ts";
+import { type HeadMemory, parseLength, type RequestHead } from "./head.ts";
 
 /**
  * A request in the form in which nearly all come: whole in one read, a known method, known fields, each once and on one
  * line, a body by its Content-Length alone. Of anything else nothing is decided here: it is left to the general parser.
  */
-export interface PlainHead {
+export interface PlainHead extends RequestHead {
   readonly method: "GET" | "POST";
-  readonly target: string;
-  readonly rawHeaders: readonly string[];
+  readonly memory: HeadMemory;
   /** By their names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   /** Of the head with its empty line. */
@@ -65,5 +64,6 @@ export function readPlainHead(bytes: Buffer, mostBytes: number): PlainHead | nul
   if (host === undefined || connection.toLowerCase() !== "keep-alive") return null;
   const bodyBytes = length === undefined ? 0 : parseLength(length);
   if (bodyBytes === null || (method === "POST") !== (length !== undefined)) return null;
-  return { method, target: start[2] ?? "", rawHeaders, headers, headBytes: end + END.length, bodyBytes };
+  const memory = { judged: null };
+  return { method, target: start[2] ?? "", rawHeaders, memory, headers, headBytes: end + END.length, bodyBytes };
 }

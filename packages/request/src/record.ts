@@ -90,7 +90,8 @@ export async function carryOut<
   };
   let by: string;
   try {
-    by = await steps.authorize(request, principal);
+    const authorizing = steps.authorize(request, principal);
+    by = authorizing instanceof Promise ? await authorizing : authorizing;
   } catch (error) {
     const decision: RequestDecision = { kind: "denied", code: codeOf(error) };
     return { record: { ...known, decision, result: { kind: "not_attempted" } }, outcome: { kind: "trouble", error } };

@@ -64,7 +64,9 @@ export function bindRoute<C extends Command<unknown, unknown, unknown>, Who exte
       return {
         intake: held ?? intake,
         async conclude(principal, rawTrailers) {
-          const accepted = await intake.finish(rawTrailers);
+          const finishing = intake.finish(rawTrailers);
+          // Nearly all are at hand: no turn is waited for them.
+          const accepted = finishing instanceof Promise ? await finishing : finishing;
           try {
             held?.fit();
           } catch (error) {
@@ -139,7 +141,8 @@ export async function conclude<Who extends Principal>(
   const { record, reply } = concluded;
   const denied = "error" in reply ? asDenied(reply.error, correlationId, observers) : null;
   const answer = "error" in reply ? null : reply;
-  await observers.onRecord(record, occasionOf(correlationId, principal, denied, answer, seen));
+  const telling = observers.onRecord(record, occasionOf(correlationId, principal, denied, answer, seen));
+  if (telling !== undefined) await telling;
   if (answer === null) return problemReply(denied ?? internalFault(), correlationId);
   const { status, body, text, headers = {}, more } = answer;
   if (body === undefined) return { status, headers, body: "" };

@@ -327,3 +327,36 @@ test("a file already handed to a sink is dropped when the rest of the request is
     assert.deepEqual(events, ["end", "abort"], manifest);
   }
 });
+
+test("a head that comes again is judged as the first time, for its own route alone, and is nobody's to change", async () => {
+  const text = { type: "string" } as const;
+  const of = (path: string) =>
+    defineRoute({
+      ...{ method: "POST", path, body: { kind: "json", schema: { type: "object" } } },
+      params: { type: "object", properties: { id: text }, required: ["id"] },
+      query: { type: "object", properties: { dry: { type: "boolean" } } },
+    } as const);
+  const [things, other] = [of("/v1/things/{id}"), of("/v1/{id}/7")];
+  const head = (target: string, type = json) => ({
+    ...{ method: "POST", target, rawHeaders: ["Host", "t", "Content-Type", type, "Content-Length", "2"] },
+    memory: { judged: null },
+  });
+  const read = (route: typeof things, from: ReturnType<typeof head>) => {
+    const intake = beginRequest(route, from);
+    intake.push(Buffer.from("{}"));
+    return intake.finish() as AcceptedRequest;
+  };
+  const again = head("/v1/things/7?dry=true");
+  const [first, second] = [read(things, again), read(things, again)];
+  const plainly = ({ command: { params, query } }: AcceptedRequest) => JSON.stringify([params, query]);
+  assert.equal(plainly(second), '[{"id":"7"},{"dry":true}]');
+  assert.equal(first.digest, second.digest);
+  assert.equal(first.command.params, second.command.params, "read once");
+  for (const shared of [first.command.params, first.command.query] as object[])
+    assert.throws(() => Object.assign(shared, { id: "8", dry: false }), TypeError);
+  // The same bytes stand for another thing where another route takes them.
+  assert.equal(plainly(read(other, again)), '[{"id":"things"},{"dry":true}]');
+  assert.equal(plainly(read(things, again)), '[{"id":"7"},{"dry":true}]');
+  const refused = head("/v1/things/7", "text/plain");
+  for (let time = 0; time < 2; time++) assert.throws(() => read(things, refused), { code: "media_type_unsupported" });
+});

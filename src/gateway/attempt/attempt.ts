@@ -14,7 +14,7 @@ import { requireUnlocked } from "../core.ts";
 import { requireStanding } from "../outbound/admit.ts";
 import { requireOtherGrant } from "../outbound/grants.ts";
 import type { Outbound } from "../outbound/outbound.ts";
-import type { IntentReceipt, StateRow } from "../ports.ts";
+import type { Counted, IntentReceipt, StateRow } from "../ports.ts";
 import { runRow } from "../record/rows.ts";
 import { requireTicketStill, ticketIntent } from "../ticket/ticket.ts";
 import { settleClaim, takeClaim, withdrawClaim } from "./claim.ts";
@@ -68,10 +68,7 @@ async function makeAttempt(core: AttemptNeeds, sending: Sending | CustodySending
   const counting = countForFleet(core, sending, reservation, cents, still);
   const counted = counting === null ? null : await counting;
   const attemptId = core.ports.ids.next("evt");
-  const receipt = await intend(core, sending, attemptId, reservation, claim).catch((error: unknown) => {
-    counted?.giveBack();
-    throw error;
-  });
+  const receipt = await intend(core, sending, attemptId, reservation, claim, counted);
   // A repeat for an operation is made since nobody knows what came of the first send.
   const doubted = claim?.doubt ?? sending.claim === "held_by_operation";
   // From the first byte on it may have happened, whatever goes wrong in here.
@@ -92,11 +89,13 @@ async function makeAttempt(core: AttemptNeeds, sending: Sending | CustodySending
   const { after, fault } = comeAfter(sending, attempted);
   const told = [completionRecord(core, sending, attempted, startedAt, after.asked), ...events, ...after.events];
   const kept = [...ownRows(core, sending, attemptId, state, reservation), ...claimed, ...rows, ...after.rows];
-  await core.ledger.record(`${sending.errand}.settled`, told, kept).catch((error: unknown) => {
+  try {
+    await core.ledger.record(`${sending.errand}.settled`, told, kept);
+  } catch (error) {
     // What nobody could write down was sent all the same: it is not refused, it is unknown.
     if (claim !== null) claim.doubt = true;
     throw error;
-  });
+  }
   if (fault === null) return attempted;
   if (claim !== null) claim.doubt = true;
   throw fault.cause;
@@ -173,6 +172,7 @@ async function intend(
   attemptId: string,
   reservation: Reservation,
   claim: Claim | null,
+  counted: Counted | null,
 ): Promise<IntentReceipt> {
   const { outbound } = sending;
   const held = claim?.holder ?? null;
@@ -199,6 +199,7 @@ async function intend(
     tellGranted(sending);
     return receipt;
   } catch (error) {
+    counted?.giveBack();
     giveBack(core, sending, reservation);
     if (claim !== null) await withdrawClaim(core, claim, held, sending, error);
     throw error;

@@ -105,11 +105,14 @@ function isChallenge(core: Pick<AttemptNeeds, "tokens">, sending: Sending, attem
  * The next attempt, or null where it is refused and the one before may have gone through: then the call ends unknown, and
  * not denied. Under one token there is one charge at most, so that a repeat takes over the reserve.
  */
-async function again(core: AttemptNeeds, sending: Sending, before: Attempted | null): Promise<Attempted | null> {
-  if (before?.verdict.kind !== "unknown") {
-    // Nearly all have no ticket: no turn is waited for one.
-    return await attempt(core, sending.ticket === undefined ? sending : await confirmTicket(core, sending));
-  }
+function again(core: AttemptNeeds, sending: Sending, before: Attempted | null): Promise<Attempted | null> {
+  if (before?.verdict.kind === "unknown") return againInDoubt(core, sending, before);
+  // Nearly all have no ticket: no turn is waited for one.
+  if (sending.ticket === undefined) return attempt(core, sending);
+  return confirmTicket(core, sending).then((confirmed) => attempt(core, confirmed));
+}
+
+async function againInDoubt(core: AttemptNeeds, sending: Sending, before: Attempted): Promise<Attempted | null> {
   try {
     const carries = { ...before.reservation, counted: before.counted ?? null };
     return await attempt(core, { ...(await confirmTicket(core, sending)), carries });

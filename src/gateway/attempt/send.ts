@@ -9,23 +9,21 @@ import type { HttpLoan, ToSign } from "../../vault/lent.ts";
 import { now, requireUnlocked } from "../core.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { HttpSend, IntentReceipt, SendLimits } from "../ports.ts";
+import type { Errand, StepPort } from "../steps.ts";
 import type { AttemptNeeds } from "./needs.ts";
 import type { CustodySending, Sending, Shot } from "./sending.ts";
 
 /** Step 10: the one place where something leaves the process. */
-export async function send(
-  core: AttemptNeeds,
-  sending: Sending | CustodySending,
-  receipt: IntentReceipt,
-  timeoutMs: number,
-  attemptId: string,
-  requireStill: () => void,
-): Promise<TransportObservation> {
-  const { steps } = core.ports;
-  steps?.before(`${sending.errand}.sent`);
-  const observation = await exchange(core, sending, receipt, timeoutMs, attemptId, requireStill);
-  steps?.after(`${sending.errand}.sent`);
-  return observation;
+export function send(...asked: Parameters<typeof exchange>): Promise<TransportObservation> {
+  const [{ ports }, { errand }] = asked;
+  return ports.steps === undefined ? exchange(...asked) : watched(ports.steps, errand, () => exchange(...asked));
+}
+
+async function watched<Value>(steps: StepPort, errand: Errand, work: () => Promise<Value>): Promise<Value> {
+  steps.before(`${errand}.sent`);
+  const value = await work();
+  steps.after(`${errand}.sent`);
+  return value;
 }
 
 /** The credential is lent for the send alone. What the vault or the hub refuses is an observation like any other. */

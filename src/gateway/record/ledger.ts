@@ -195,8 +195,13 @@ export function createLedger({ audit, sleep, worker, steps = unwatched, onStop }
         throw stoppedError();
       }
       steps.before(step);
-      const opening = isOpening(step);
       const take = hasHappened(step) ? line.appendOnceRoom : line.append;
+      if (typeof rows !== "function" && rows.length === 0) {
+        if (events.length > 0) await append(events, take);
+        steps.after(step);
+        return;
+      }
+      const opening = isOpening(step);
       const late = !opening && typeof rows === "function";
       if (late && events.length > 0) await append(events, take);
       const kept = typeof rows === "function" ? rows() : rows;

@@ -22,7 +22,13 @@ export class StartedCall implements Call {
   written: string | null = null;
   #done: Promise<CallResult> | null = null;
 
-  constructor({ id, runId, callerKey, action, createdAt }: Pick<Call, "id" | "runId" | "callerKey" | "action" | "createdAt">) {
+  constructor({
+    id,
+    runId,
+    callerKey,
+    action,
+    createdAt,
+  }: Pick<Call, "id" | "runId" | "callerKey" | "action" | "createdAt">) {
     this.id = id;
     this.runId = runId;
     this.callerKey = callerKey;

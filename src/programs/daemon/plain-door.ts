@@ -76,23 +76,23 @@ export class PlainRequest implements IncomingRequest {
   readonly rawTrailers: readonly string[] = [];
   readonly socket: Duplex;
   readonly whole: Buffer;
-  readonly #head: PlainHead;
+  readonly head: PlainHead;
   constructor(socket: Duplex, head: PlainHead, whole: Buffer) {
     this.socket = socket;
-    this.#head = head;
+    this.head = head;
     this.whole = whole;
   }
   get method(): string {
-    return this.#head.method;
+    return this.head.method;
   }
   get url(): string {
-    return this.#head.target;
+    return this.head.target;
   }
   get rawHeaders(): readonly string[] {
-    return this.#head.rawHeaders;
+    return this.head.rawHeaders;
   }
   get headers(): PlainHead["headers"] {
-    return this.#head.headers;
+    return this.head.headers;
   }
   read(): Buffer {
     return this.whole;

@@ -2,6 +2,14 @@ import { defaults } from "../../kernel/defaults.ts";
 
 /** `Prefer: wait=N` of RFC 7240 in seconds. Anything else in the field is ignored, as the RFC asks; no wait is zero. */
 export function readPreferredWaitMs(header: string | undefined): number {
+  // Whoever asks again and again is ready to wait as long as the last time.
+  if (last.header !== header) last = { header, ms: readWaitMs(header) };
+  return last.ms;
+}
+
+let last: { readonly header: string | undefined; readonly ms: number } = { header: undefined, ms: 0 };
+
+function readWaitMs(header: string | undefined): number {
   if (header === undefined || header.length > 200) return 0;
   for (const preference of header.split(",")) {
     const [name = "", value = ""] = preference.split(";")[0]?.split("=") ?? [];

@@ -43,9 +43,10 @@ export function readStatusLine(line: string): StatusLine | null {
 
 /** Adds the name and the value; false where the line is no field. */
 export function readField(line: string, fields: string[]): boolean {
-  const [, name, value] = FIELD.exec(line) ?? [];
-  if (name === undefined || value === undefined) return false;
-  const lower = name.toLowerCase();
+  if (!FIELD.test(line)) return false;
+  const colon = line.indexOf(":");
+  const lower = line.slice(0, colon).toLowerCase();
+  const value = line.slice(colon + 1);
   // Parsers do not agree about a coding with a tab beside it.
   if (lower === "transfer-encoding" && value.includes("\t")) return false;
   fields.push(lower, trimBlanks(value));

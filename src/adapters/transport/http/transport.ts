@@ -53,7 +53,12 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
       const startedAt = now();
       const stop = new Stop(limits.timeoutMs, limits.signal);
       const state: SendState = { stop, connected: false, handed: false };
-      const seen = await attempt(request, credential, limits, state).catch(() => faultSeen(state));
+      let seen: Seen;
+      try {
+        seen = await attempt(request, credential, limits, state);
+      } catch {
+        seen = faultSeen(state);
+      }
       stop.end();
       const elapsedMs = Math.round(now() - startedAt);
       return seen.kind === "never_sent" ? { ...seen, elapsedMs, connected: state.connected } : { ...seen, elapsedMs };
