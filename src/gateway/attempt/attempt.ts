@@ -53,7 +53,7 @@ async function makeAttempt(core: AttemptNeeds, sending: Sending | CustodySending
   const claim = claimFor(sending);
   // The allowance of an operation is for its reads: what is got for them is not paid from it.
   if (sending.custody !== undefined) await core.tokens.ready(sending);
-  const wantsToken = sending.custody === undefined && core.tokens.wants(sending);
+  const needy = sending.custody === undefined && core.tokens.wants(sending) ? sending : null;
   const reserving = reserve(core, sending, () => payerRows(core, sending));
   const { reservation, timeoutMs: grantedMs, cents } = reserving instanceof Promise ? await reserving : reserving;
   /** Once more after every wait: for a token, and for the hub. */
@@ -61,10 +61,7 @@ async function makeAttempt(core: AttemptNeeds, sending: Sending | CustodySending
     requireStill(core, sending);
     requireTicket(core, sending);
   };
-  const timeoutMs =
-    wantsToken && sending.custody === undefined
-      ? await makeReady(core, sending, reservation, grantedMs, still)
-      : grantedMs;
+  const timeoutMs = needy === null ? grantedMs : await makeReady(core, needy, reservation, grantedMs, still);
   const counting = countForFleet(core, sending, reservation, cents, still);
   const counted = counting === null ? null : await counting;
   const attemptId = core.ports.ids.next("evt");
