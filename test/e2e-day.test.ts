@@ -207,7 +207,7 @@ describe("a day: an agent asks, a person decides, the gateway acts, the log prov
 
   test("the gateway runs with its freed memory cleared and its young memory bounded", () => {
     const flags = readFileSync(`/proc/${gateway.pid}/cmdline`, "latin1").split("\0");
-    for (const flag of ["--clear-free-memory", "--max-semi-space-size=16"]) assert.ok(flags.includes(flag), flag);
+    for (const flag of ["--clear-free-memory", "--max-semi-space-size=64"]) assert.ok(flags.includes(flag), flag);
   });
 
   test("no file of the home holds the secret in a form that can be read", () => {

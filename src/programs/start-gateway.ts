@@ -13,7 +13,7 @@ import type { GatewayProcess } from "../surfaces/cli/commands/deps.ts";
 export const GATEWAY_FLAGS: readonly string[] = [
   "--disable-sigusr1",
   "--clear-free-memory",
-  "--max-semi-space-size=16",
+  "--max-semi-space-size=64",
   "--invocation-count-for-turbofan=300",
   "--disable-warning=ExperimentalWarning",
 ];

@@ -239,7 +239,7 @@ function replyOf(response: IncomingMessage, text: string): Reply {
  * anew, a quarter of a start: that it is asked for, e2e-day shows, and what it does, audit-blind.
  */
 export function gatewayCommand(folder: string, modules: readonly string[] = []): readonly string[] {
-  const flags = ["--disable-sigusr1", "--max-semi-space-size=16", ...(whole ? ["--clear-free-memory"] : [])];
+  const flags = ["--disable-sigusr1", "--max-semi-space-size=64", ...(whole ? ["--clear-free-memory"] : [])];
   const first = modules.flatMap((module) => ["--import", module]);
   const quiet = "--disable-warning=ExperimentalWarning";
   return [process.execPath, ...flags, quiet, ...first, programOf(GW, "gateway"), folder];
