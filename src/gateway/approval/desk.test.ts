@@ -291,6 +291,29 @@ test("a yes whose ticket took longer to look up than the card lasts decides noth
   await assert.rejects(decided, denies("approval_not_pending"));
 });
 
+test("whoever is no operator any more when the ticket has been looked up decides nothing, and more is demanded if policy does so by then", async () => {
+  const stay = [...people];
+  const { desk, types } = stand([], stay);
+  let approvers: 1 | 2 = 1;
+  const waits: (() => void)[] = [];
+  const accept = () =>
+    new Promise<void>((resolve) => void waits.push(resolve)).then(() => ({
+      events: [],
+      take: () => assert.fail("taken"),
+    }));
+  const { approvalId } = desk.ask(question({ accept, demand: () => ({ passkey: false, approvers }) }));
+  const byBob = desk.decide(say(desk.find(approvalId), { by: 1 }));
+  stay.pop();
+  waits.pop()?.();
+  await assert.rejects(byBob, denies("signature_invalid"));
+  const byAda = desk.decide(say(desk.find(approvalId)));
+  approvers = 2;
+  waits.pop()?.();
+  const standing = await byAda;
+  assert.deepEqual([standing.state, standing.given.map(({ operator }) => operator)], ["pending", ["ada"]]);
+  assert.ok(!types().includes("approval_approved"));
+});
+
 test("more time makes another card, up to what the run has left; a yes to the one before counts no longer", async () => {
   const { desk, told } = stand();
   const demand = () => ({ passkey: false, approvers: 2 }) as const;

@@ -134,6 +134,27 @@ export function createDesk(ports: DeskPorts): Desk {
     return entry;
   }
 
+  /** Whether it was signed for this very card, by somebody who is an operator now. */
+  function judge(entry: Entry | undefined, signed: GivenDecision) {
+    const operators = ports.operators();
+    const verified = verifyStatement(signed, operators.vaultId, operators.keys);
+    const asked = requireOpen(entry, verified);
+    return { operators, verified, asked, answered: [signed, verified, operators.passkeys ?? []] as const };
+  }
+
+  /** The same of a yes, which may need another one: who said it before and could say it now. */
+  function judgeYes(entry: Entry | undefined, signed: GivenDecision) {
+    const { operators, verified, asked, answered } = judge(entry, signed);
+    const { approval, question } = asked;
+    requireNarrowable(question.mode, approval.card, signed.statement.narrow);
+    const demand = demandOf(approval, question);
+    if (demand.passkey && signed.assertion === undefined) throw passkeyNeeded(operators.passkeys ?? []);
+    const given = stillGiven(approval.given, demand, operators);
+    requireOther(given, verified);
+    if (given.length < approval.given.length) asked.approval = { ...approval, given };
+    return { verified, given, isLast: given.length + 1 >= demand.approvers, answered };
+  }
+
   /** The first yes of two: on record, and shown with the card, which goes on waiting. */
   async function give(
     entry: Entry,
@@ -220,30 +241,22 @@ export function createDesk(ports: DeskPorts): Desk {
     },
 
     async decide(signed) {
-      const operators = ports.operators();
-      const { vaultId, keys, passkeys = [] } = operators;
       const { statement } = signed;
       const entry = line.of(statement.approval_id);
       try {
-        const verified = verifyStatement(signed, vaultId, keys);
-        const asked = requireOpen(entry, verified);
-        const answered = [signed, verified, passkeys] as const;
+        const { asked, answered } = judge(entry, signed);
         hands.look(...answered);
         const { reason } = statement;
         const { resolvers } = asked;
         if (statement.decision === "approve") {
-          requireNarrowable(asked.question.mode, asked.approval.card, statement.narrow);
-          const demand = demandOf(asked.approval, asked.question);
-          if (demand.passkey && signed.assertion === undefined) throw passkeyNeeded(passkeys);
-          const given = stillGiven(asked.approval.given, demand, operators);
-          requireOther(given, verified);
-          if (given.length < asked.approval.given.length) asked.approval = { ...asked.approval, given };
-          if (given.length + 1 < demand.approvers) return await give(asked, verified, signed, hands.take(...answered));
-          const accepted = await acceptWith(asked.question, verified);
-          // Checking what came along took time, and somebody else may have decided meanwhile.
+          const first = judgeYes(entry, signed);
+          if (!first.isLast) return await give(asked, first.verified, signed, hands.take(...answered));
+          const accepted = await acceptWith(asked.question, first.verified);
+          // Checking what came along took time: somebody else may have decided meanwhile, or an operator be gone.
           if (line.of(asked.approval.approvalId) !== asked) throw notPending();
-          requireOpen(asked, verified);
-          const hand = hands.takeLater(...answered);
+          const { verified, given, isLast, answered: still } = judgeYes(entry, signed);
+          const hand = hands.takeLater(...still);
+          if (!isLast) return await give(asked, verified, signed, hand);
           const approved = decisionEvent(envelope, "approval_approved", asked.approval, signed, hand);
           const events = [...statementEvents(envelope, signed, hand), approved, ...accepted.events];
           showHand(signed, hand);
