@@ -96,7 +96,7 @@ async function answer<Incoming extends IncomingRequest, Who extends Principal>(
   let principal: Who;
   try {
     const naming = options.principalOf(request, correlationId);
-    principal = naming instanceof Promise ? await naming : naming;
+    principal = isLater(naming) ? await naming : naming;
   } catch (error) {
     return refuse(endpoint, null, correlationId, options, seen, error);
   }
@@ -121,6 +121,11 @@ async function answer<Incoming extends IncomingRequest, Who extends Principal>(
     const rest = (): Promise<Concluded> => exchange.conclude(principal, request.rawTrailers);
     return reading === undefined ? rest() : reading.then(rest);
   });
+}
+
+/** Also of another realm or library: whoever was not waited for would be nobody. */
+function isLater<Value>(value: Value | PromiseLike<Value>): value is PromiseLike<Value> {
+  return typeof value === "object" && value !== null && "then" in value;
 }
 
 /** Of a body that nobody will read: what came with the head. Nothing more is waited for. */

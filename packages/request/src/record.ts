@@ -1,6 +1,6 @@
 import type { Digest } from "../../../src/kernel/canonical-json.ts";
 import type { Code } from "../../../src/kernel/codes.ts";
-import { Denied } from "../../../src/kernel/failure.ts";
+import { Denied, Fault } from "../../../src/kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../../src/kernel/json.ts";
 import type { FileSink } from "./multipart/part.ts";
 import type { AcceptedRequest } from "./pipeline.ts";
@@ -55,7 +55,7 @@ export interface Steps<
   };
   /** Where the files of this sender's request go while they arrive; into memory where absent. */
   openFile?(principal: Who): FileSink;
-  /** Names the rule that allowed it, or throws Denied. */
+  /** Names the rule that allowed it, or throws Denied. What names none allows nothing. */
   authorize(request: AcceptedRequest<C>, principal: Who): string | Promise<string>;
   /** `known` is what the record will say of the request, whatever becomes of it. */
   execute(request: AcceptedRequest<C>, principal: Who, known: KnownOfRequest): Answer | Promise<Answer>;
@@ -91,7 +91,9 @@ export async function carryOut<
   let by: string;
   try {
     const authorizing = steps.authorize(request, principal);
-    by = authorizing instanceof Promise ? await authorizing : authorizing;
+    // Whatever is no name yet is waited for: a promise of another realm or library is none of ours.
+    by = typeof authorizing === "string" ? authorizing : await authorizing;
+    if (typeof by !== "string" || by === "") throw new Fault(`no rule is named that allows ${route.endpoint}`);
   } catch (error) {
     const decision: RequestDecision = { kind: "denied", code: codeOf(error) };
     return { record: { ...known, decision, result: { kind: "not_attempted" } }, outcome: { kind: "trouble", error } };
