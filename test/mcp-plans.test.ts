@@ -84,3 +84,27 @@ test("a stale revision is denied as plan_stale", async () => {
   const { structuredContent } = await wire.call("acme__membership-apply", { plan_id, expected_revision: "r6" });
   assert.equal(structuredContent["code"], "plan_stale");
 });
+
+test("a rollback may be the first call of a bridge, and stands on the card that asks for its session", async () => {
+  const promoted = {
+    ...{ deployment_id: "dep-5", environment: "staging", release_id: "sha256:r1", prior_release_id: "sha256:r0" },
+    ...{ created_target_generation: 5, reversibility: "reversible_at_application_level" },
+  };
+  const undone = { rollback_deployment_id: "dep-6", reverted_deployment_id: "dep-5", target_generation: 6 };
+  provider.answer((request, response) =>
+    request.url === "/v1/deployments/promote"
+      ? answerJson(response, 201, promoted)
+      : answerJson(response, 200, { ...undone, status: "running" }),
+  );
+  const made = wire.call("acme__deployment-promote", { environment: "staging", release: "sha256:r1" });
+  await approve();
+  assert.equal((await made).structuredContent["outcome"], "success");
+  wire.peer.end();
+  const next = await openWire(bench);
+  const undo = next.call("acme__deployment-rollback", { origin_deployment_id: "dep-5", reason: "it is broken" });
+  const { card } = await soon("an answer or a card", () => bench.gateway.desk.list().at(-1));
+  assert.equal(card?.call?.arguments["restore_release_id"], "sha256:r0");
+  await bench.approve();
+  const { structuredContent } = await undo;
+  assert.equal(structuredContent["outcome"], "success", JSON.stringify(structuredContent));
+});

@@ -80,11 +80,7 @@ export function bindAction(
 ): BoundAction {
   const action = pack.actions.get(name);
   if (action === undefined) throw new Denied("action_not_permitted", "This run may not do that.");
-  const errors = action.checkArguments(args, spelling);
-  if (errors.length > 0)
-    throw new Denied("schema_violation", `The arguments do not fit ${action.qualifiedName}.`, { errors });
-  if (!isWellFormed(args))
-    throw new Denied("text_malformed", "an argument holds a lone surrogate, which no encoding can carry");
+  requireArguments(action, args, spelling);
   switch (action.kind) {
     case "http":
     case "url":
@@ -92,6 +88,15 @@ export function bindAction(
     case "ssh":
       return bindSsh(pack, action, args, fill);
   }
+}
+
+/** What can be said of arguments alone, before anything of ours is put beside them. */
+export function requireArguments(action: ActionDefinition, args: JsonObject, spelling?: ValueSpelling): void {
+  const errors = action.checkArguments(args, spelling);
+  if (errors.length > 0)
+    throw new Denied("schema_violation", `The arguments do not fit ${action.qualifiedName}.`, { errors });
+  if (!isWellFormed(args))
+    throw new Denied("text_malformed", "an argument holds a lone surrogate, which no encoding can carry");
 }
 
 function bindHttp(pack: Pack, action: HttpAction | UrlAction, args: JsonObject, fill: GatewayFill): BoundHttp {

@@ -1,6 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { compileSchema } from "../../../packages/request/src/schema.ts";
-import { bindAction } from "../../conventions/action/bind.ts";
+import { bindAction, requireArguments } from "../../conventions/action/bind.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
 import type { CallRequest } from "../../gateway/dispatch.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
@@ -150,7 +150,9 @@ async function requireSense(
 ): Promise<void> {
   await refusing(gateway, caller, action, () => {
     if (found === undefined) throw new Denied("action_not_permitted", "This run may not do that.");
-    return bindAction(found.pack, found.action.name, input);
+    // A rollback is bound to what is on record of its deployment, which the gateway looks up before it asks.
+    if (found.action.rollback !== null) return requireArguments(found.action, input);
+    bindAction(found.pack, found.action.name, input);
   });
 }
 
