@@ -93,6 +93,27 @@ describe("what a provider may send back", asUser, () => {
     }
   });
 
+  test("no number reaches an agent as another one, now or when it asks again", async () => {
+    const lost = '{ "id": 12345678901234567890, "of": [1e999], "ok": 1 }';
+    const kept =
+      '{ "id": 9007199254740991, "name": "12345678901234567890", "__proto__": { "a": 1 }, "half": "\\ud800" }';
+    const large = `{"id":9007199254740993,"more":"${"x".repeat(300_000)}"}`;
+    for (const [text, kind] of [
+      [lost, "text"],
+      [kept, "json"],
+      [large, "text"],
+    ] as const) {
+      provider.answer((_request, response) =>
+        response.writeHead(200, { "content-type": "application/json" }).end(text),
+      );
+      const first = await call(agent, run, "demo.thing.get", { id: "numbers" });
+      const { call_id, response } = first.body as { call_id: string; response: { body: unknown; body_kind: string } };
+      assert.deepEqual([response.body, response.body_kind], [kind === "text" ? text : JSON.parse(text), kind]);
+      const again = await agent.ask("GET", `/v1/calls/${call_id}`);
+      assert.equal(again.text, first.text);
+    }
+  });
+
   test("headers come by allow-list, and one that holds the credential does not come at all", async () => {
     provider.answer((_request, response) => {
       response.writeHead(200, `OK ${SECRET}`, {

@@ -2,6 +2,7 @@ import { isNestedWithin } from "../../../packages/request/src/json/depth.ts";
 import type { Pack } from "../../conventions/action/pack.ts";
 import { timeLeftMs } from "../../conventions/budget/budget.ts";
 import { adviseAfter } from "../../conventions/outcome/advice.ts";
+import { hasExactNumbers } from "../../conventions/outcome/exact-numbers.ts";
 import type { Answered } from "../../conventions/outcome/observation.ts";
 import type { CallResult, ResponseRecord } from "../../conventions/outcome/result.ts";
 import { observationRecord, WrittenJson } from "../../conventions/outcome/result.ts";
@@ -222,8 +223,7 @@ function bodyOf({ body, headers, withheld, streamed }: Answered): Pick<ResponseR
   if (body.byteLength === 0) return { body: null, body_kind: "none" };
   const type = headers["content-type"] ?? "";
   const text = body.toString("utf8");
-  // Nobody after us should have to survive what we would refuse in a request.
-  if (type.includes("json") && isNestedWithin(text, defaults.jsonDepth, defaults.jsonContainers)) {
+  if (type.includes("json") && isReadable(text)) {
     try {
       const value = JSON.parse(text) as JsonValue;
       const written = body.byteLength > defaults.smallAnswerBytes ? new WrittenJson(value) : value;
@@ -234,4 +234,9 @@ function bodyOf({ body, headers, withheld, streamed }: Answered): Pick<ResponseR
   }
   if (Buffer.from(text, "utf8").equals(body)) return { body: text, body_kind: "text" };
   return { body: body.toString("base64"), body_kind: "base64" };
+}
+
+/** Nobody after us should have to survive what we would refuse in a request, or act on another number than was answered. */
+function isReadable(text: string): boolean {
+  return isNestedWithin(text, defaults.jsonDepth, defaults.jsonContainers) && hasExactNumbers(text);
 }
