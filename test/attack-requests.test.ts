@@ -21,6 +21,34 @@ import { idIn, idOf } from "./support/reply.ts";
 const JSON_TYPE = "Content-Type: application/json\r\n";
 const CONNECTIONS = 256;
 
+/** A number in each kind of call: sent as it is, listed with, previewed. */
+const RANKS = `  rank.set:
+    effect: write
+    request: { method: POST, path: /v1/ranks, body: application/json }
+    input:
+      project: { in: body, type: integer }
+      of: { in: body, type: array, optional: true, items: { type: integer } }
+  rank.list:
+    effect: read
+    request: { method: GET, path: /v1/ranks }
+    input: { project: { in: query, type: integer } }
+    pages: { items: data, cursor: next_cursor, cursor_param: cursor, max_pages: 9, max_records: 99 }
+  rank.plan:
+    effect: preview
+    request: { method: POST, path: /v1/ranks/plan, body: application/json }
+    input: { project: { in: body, type: integer } }
+  rank.apply:
+    effect: write
+    needs: { plan: rank.plan }
+    request: { method: POST, path: /v1/ranks/apply, body: application/json }
+    plan: { id: { in: body, as: plan_id } }
+    confirm: rank.get
+  rank.get:
+    effect: read
+    request: { method: GET, path: "/v1/ranks/{project}" }
+    input: { project: { in: path, type: integer } }
+`;
+
 describe("what an agent may write to its socket", asUser, () => {
   let home: Home;
   let provider: TestProvider;
@@ -32,10 +60,12 @@ describe("what an agent may write to its socket", asUser, () => {
     provider = await startProvider();
     home = await new Home(makeFolder()).init();
     await home.addCredential("demo-token", provider.origin);
-    await home.trustPack("demo", demoPack(provider.origin));
+    await home.trustPack("demo", demoPack(provider.origin, RANKS));
     gateway = await home.up();
     agent = openPlane(home.agentSocket);
-    run = await openRun(home, agent, ["demo.thing.make", "demo.thing.get"], { attempts: 10, side_effects: 4 });
+    const ranks = ["demo.rank.set", "demo.rank.list", "demo.rank.plan", "demo.rank.apply"];
+    const actions = ["demo.thing.make", "demo.thing.get", ...ranks];
+    run = await openRun(home, agent, actions, { attempts: 10, side_effects: 4 });
   });
 
   after(async () => {
@@ -94,6 +124,29 @@ describe("what an agent may write to its socket", asUser, () => {
     for (const [what, status, code, bytes] of cases) {
       const reply = await exchange(home.agentSocket, bytes);
       assert.deepEqual([statusOf(reply), codeIn(reply)], [status, code], `${what}: ${reply}`);
+    }
+    assert.equal(provider.received.length, 0);
+  });
+
+  test("an integer is written as one, in the argument of an action too", async () => {
+    const calls: readonly (readonly [path: string, action: string, input: string, at: string])[] = [
+      ["calls", "demo.rank.set", '{"project":7.0}', "/project"],
+      ["calls", "demo.rank.set", '{"project":7,"of":[1,2e0]}', "/of/1"],
+      ["calls", "demo.rank.list", '{"project":1E1}', "/project"],
+      ["calls", "demo.rank.plan", '{"project":-0}', "/project"],
+      ["plans", "demo.rank.apply", '{"project":7.0}', "/project"],
+    ];
+    for (const [path, action, input, at] of calls) {
+      const body = `{"action":"${action}","input":${input}}`;
+      const reply = await exchange(home.agentSocket, sized(body).replace("/calls ", `/${path} `));
+      assert.deepEqual([statusOf(reply), codeIn(reply)], [422, "schema_violation"], `${action} ${input}: ${reply}`);
+      const { errors } = JSON.parse(reply.slice(reply.indexOf("{"))) as {
+        errors: readonly { code: string; path: string }[];
+      };
+      assert.deepEqual(
+        errors.map((one) => [one.code, one.path]),
+        [["wrong_type", at]],
+      );
     }
     assert.equal(provider.received.length, 0);
   });
@@ -158,6 +211,8 @@ describe("what an agent may write to its socket", asUser, () => {
       assert.deepEqual([reply.status >= 400, reply.body["code"]], [true, code], `${id}: ${reply.text}`);
     }
     assert.equal(provider.received.length, 0);
+    const rank = await call(agent, run, "demo.rank.set", { project: 7, of: [1, 2] });
+    assert.deepEqual([rank.status, provider.received.at(-1)?.body], [200, '{"of":[1,2],"project":7}'], rank.text);
     for (const id of ["a/../../admin", "a@b", "a\\b", "x\r\nX-Evil: 1", "x?admin=1#y"]) {
       const reply = await call(agent, run, "demo.thing.get", { id });
       if (reply.status >= 400) continue;

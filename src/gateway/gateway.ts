@@ -1,3 +1,4 @@
+import type { ValueSpelling } from "../../packages/request/src/schema.ts";
 import {
   type ErrandStatement,
   type RevocationStatement,
@@ -46,6 +47,7 @@ export interface PlanRequest {
   /** The action that would be carried out, or the one that previews it. */
   readonly action: string;
   readonly input: JsonObject;
+  readonly spelling?: ValueSpelling;
   readonly traceparent?: string | null;
 }
 

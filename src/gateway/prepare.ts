@@ -1,3 +1,4 @@
+import type { ValueSpelling } from "../../packages/request/src/schema.ts";
 import type { NewEvent } from "../audit/event.ts";
 import type { SpooledBody } from "../conventions/action/spooled.ts";
 import { quote } from "../conventions/approval/render-line.ts";
@@ -32,6 +33,8 @@ import type { Run } from "./run/run.ts";
 export interface CallRequest {
   readonly action: string;
   readonly input: JsonObject;
+  /** How its numbers were written, where somebody wrote them. */
+  readonly spelling?: ValueSpelling | undefined;
   readonly as?: Purpose;
   /** For a list alone: where it goes on, and less than its definition would read. */
   readonly list?: ListAsk | undefined;
@@ -152,8 +155,8 @@ function prepareCall(core: Core, caller: LiveCaller, run: Run, scope: Scope, req
     const { outbound, list } = prepareList(core, caller, run, definition, request);
     return { outbound, way: { kind: "plain", list }, ...NOTHING };
   }
-  const { spooled } = request;
-  const outbound = bindDefinition(definition, request.input, spooled === undefined ? {} : { spooled });
+  const { spooled, spelling } = request;
+  const outbound = bindDefinition(definition, request.input, spooled === undefined ? {} : { spooled }, spelling);
   if (!outbound.sideEffect) return { outbound, way: PLAIN, ...NOTHING };
   const { action } = definition;
   const pushed = action.kind === "http" && action.body === "git-receive-pack" ? describePush(request.input) : [];
@@ -186,11 +189,11 @@ function readsAfter({ action }: Definition): readonly string[] {
   return notes;
 }
 
-function preparePreview(core: Pick<Core, "packs">, scope: Scope, { action, input }: CallRequest): Prepared {
+function preparePreview(core: Pick<Core, "packs">, scope: Scope, { action, input, spelling }: CallRequest): Prepared {
   const { preview, executes } = findPair(core, action);
   requireReach(scope, preview);
   requireReach(scope, executes);
-  return { outbound: bindDefinition(preview, input), way: { kind: "preview", executes }, ...NOTHING };
+  return { outbound: bindDefinition(preview, input, {}, spelling), way: { kind: "preview", executes }, ...NOTHING };
 }
 
 function prepareExecution(

@@ -8,11 +8,14 @@ import { collectParts } from "./multipart/collect.ts";
 import type { OpenFile } from "./multipart/part.ts";
 import { readPairs } from "./pairs.ts";
 import type { CompiledBody } from "./route.ts";
+import type { ValueSpelling } from "./schema.ts";
 
 export interface BodyContent {
   readonly body: JsonValue;
   readonly findings: readonly Finding[];
   readonly files: ReadonlyMap<string, Buffer>;
+  /** Of a JSON body; of parts nothing is told apart any more. */
+  readonly spelling?: ValueSpelling;
   /** The bytes as sent, for signature checks; empty for multipart, which is never kept whole. */
   readonly bytes: Buffer;
 }
@@ -45,7 +48,7 @@ export function openBody(body: CompiledBody, boundary: string | undefined, openF
     case "json":
       return bufferBody(body.maxBytes, (bytes) => {
         const { value, spelling } = parseJson(bytes);
-        return { body: value, findings: body.check(value, spelling), files: noFiles, bytes };
+        return { body: value, findings: body.check(value, spelling), files: noFiles, spelling, bytes };
       });
     case "form":
       return bufferBody(body.maxBytes, (bytes) => {

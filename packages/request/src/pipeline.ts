@@ -12,6 +12,7 @@ import { checkHead, type JudgedHead, type RequestHead } from "./head.ts";
 import type { OpenFile } from "./multipart/part.ts";
 import type { Pairs } from "./pairs.ts";
 import type { Command, CompiledFields, Route } from "./route.ts";
+import { plainSpelling, type ValueSpelling } from "./schema.ts";
 import { type SignatureRecord, verifySigned } from "./signed.ts";
 import { matchPath, readQuery, splitTarget } from "./target.ts";
 
@@ -24,6 +25,8 @@ export type AcceptedRequest<C = Command<unknown, unknown, unknown>> = Brand<
     readonly signature: SignatureRecord | null;
     /** Contents of file parts that no sink took, by part name. */
     readonly files: ReadonlyMap<string, Buffer>;
+    /** For a part of the body that the route leaves open, and that a schema of its own is for. */
+    readonly spelling: ValueSpelling;
   },
   "AcceptedRequest"
 >;
@@ -64,7 +67,8 @@ export function beginRequest<C extends Command<unknown, unknown, unknown>>(
       ...{ bytes: content.bytes, body: content.body, commandDigest: digest },
     };
     const signature = route.signed && signed ? verifySigned(route.signed, signed) : null;
-    return { command: typed, digest, mediaType, signature, files: content.files } as unknown as AcceptedRequest<C>;
+    const { files, spelling = plainSpelling } = content;
+    return { command: typed, digest, mediaType, signature, files, spelling } as unknown as AcceptedRequest<C>;
   }
 
   function giveUp(error: unknown): never {

@@ -61,7 +61,8 @@ export function compileSchema(schema: JsonSchema): SchemaCheck {
   };
 }
 
-const plainSpelling: ValueSpelling = { isFloat: () => false };
+/** As every value is that was never a text. */
+export const plainSpelling: ValueSpelling = { isFloat: () => false };
 
 /** Collects findings up to a bound, so that a hostile body cannot buy a huge answer. */
 class Report {

@@ -1,3 +1,4 @@
+import type { ValueSpelling } from "../../../packages/request/src/schema.ts";
 import type { Pages } from "../../conventions/action/pack.ts";
 import { digestJson } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
@@ -22,13 +23,19 @@ export interface ListStart {
   readonly from: Continuation | null;
 }
 
+interface ListCall {
+  readonly input: JsonObject;
+  readonly list?: ListAsk | undefined;
+  readonly spelling?: ValueSpelling | undefined;
+}
+
 /** Binds the first page. A handle counts for the very call that got it: run, caller, action, input and pack. */
 export function prepareList(
   core: Pick<DiscoveryNeeds, "handles" | "ports">,
   caller: LiveCaller,
   run: Run,
   definition: Definition,
-  { input, list = {} }: { readonly input: JsonObject; readonly list?: ListAsk | undefined },
+  { input, list = {}, spelling }: ListCall,
 ): { readonly outbound: Outbound; readonly list: ListStart } {
   const { pages } = definition.action;
   if (pages === null)
@@ -48,7 +55,7 @@ export function prepareList(
   };
   const cursor = from?.cursor ?? null;
   const fill = { pageSize: narrowed.pageSize, ...(cursor === null ? {} : { cursor }) };
-  return { outbound: bindDefinition(definition, input, fill), list: { pages: narrowed, from } };
+  return { outbound: bindDefinition(definition, input, fill, spelling), list: { pages: narrowed, from } };
 }
 
 export function handleFor({ action, pack }: Definition, input: JsonObject) {

@@ -1,3 +1,4 @@
+import type { ValueSpelling } from "../../../packages/request/src/schema.ts";
 import { bindAction } from "../../conventions/action/bind.ts";
 import type { GatewayFill } from "../../conventions/action/gather.ts";
 import { describeSend } from "../../conventions/action/send.ts";
@@ -32,9 +33,14 @@ export function requireLiveCaller(caller: LiveCaller): void {
 }
 
 /** Steps 2 and 3: typed arguments are bound to the trusted definition. No secret is involved yet. */
-export function bindDefinition(definition: Definition, input: JsonObject, fill?: GatewayFill): Outbound {
+export function bindDefinition(
+  definition: Definition,
+  input: JsonObject,
+  fill?: GatewayFill,
+  spelling?: ValueSpelling,
+): Outbound {
   const { action, pack } = definition;
-  const bound = bindAction(pack, action.name, input, fill);
+  const bound = bindAction(pack, action.name, input, fill, spelling);
   return {
     definition,
     bound,

@@ -22,9 +22,9 @@ export function planRoutes(gateway: Gateway, sleep: Sleep): readonly PlaneRoute<
         summary: "Preview an action: what it would change, as a plan that can be executed once",
         answers: callAnswers,
       },
-      async ({ params, body }, context) => {
+      async ({ params, body }, context, _files, _known, spelling) => {
         const { caller, traceparent } = context;
-        const call = gateway.startPlan(caller, readId("run", params.run_id), { ...body, traceparent });
+        const call = gateway.startPlan(caller, readId("run", params.run_id), { ...body, spelling, traceparent });
         return answerWaiting(gateway, call, context, sleep);
       },
       anyCaller,

@@ -129,10 +129,10 @@ export function agentRoutes(gateway: Gateway, sleep: Sleep, version: string): re
           409: { description: "outcome_unsettled: the same call is open, and is named; nothing was sent" },
         },
       },
-      ({ params, body }, context, _files, known) => {
+      ({ params, body }, context, _files, known, spelling) => {
         const { action, input, list, repeat_of: repeatOf } = body;
         const { closing, answer } = tellWithEnd(gateway, context, params.run_id, known);
-        const request = { action, input, list, traceparent: context.traceparent, closing, repeatOf };
+        const request = { action, input, spelling, list, traceparent: context.traceparent, closing, repeatOf };
         return answer(gateway.startCall(context.caller, readId("run", params.run_id), request), sleep);
       },
       anyCaller,

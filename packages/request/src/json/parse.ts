@@ -6,7 +6,7 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import { defaults } from "../../../../src/kernel/defaults.ts";
 import type { JsonValue } from "../../../../src/kernel/json.ts";
-import type { ValueSpelling } from "../schema.ts";
+import { plainSpelling, type ValueSpelling } from "../schema.ts";
 import { denyJson } from "./deny.ts";
 import { MINUS, NINE, QUOTE, Tokens, ZERO } from "./tokens.ts";
 import { firstIllFormedByte } from "./utf8.ts";
@@ -89,7 +89,7 @@ class Parser {
 
   spelling(): ValueSpelling {
     const [root, floats] = [this.#tokens.isFloat, this.#floats];
-    if (!root && floats.size === 0) return plain;
+    if (!root && floats.size === 0) return plainSpelling;
     return { isFloat: (holder, key) => (holder === undefined ? root : (floats.get(holder)?.has(key) ?? false)) };
   }
 
@@ -149,5 +149,3 @@ class Parser {
     }
   }
 }
-
-const plain: ValueSpelling = { isFloat: () => false };
