@@ -102,7 +102,7 @@ async function answer<Incoming extends IncomingRequest, Who extends Principal>(
   }
   if (broken !== null) return refuse(endpoint, principal, correlationId, options, seen, broken);
   if (found.kind === "none") {
-    seeArrived(request, seen);
+    await seeArrived(request, seen);
     return refuse(endpoint, principal, correlationId, options, seen, found.denied, found.headers);
   }
   const { bound } = found;
@@ -110,7 +110,7 @@ async function answer<Incoming extends IncomingRequest, Who extends Principal>(
   try {
     exchange = bound.begin(head, options.openFile, principal);
   } catch (error) {
-    seeArrived(request, seen);
+    await seeArrived(request, seen);
     return refuse(endpoint, principal, correlationId, options, seen, error);
   }
   return await conclude(bound, principal, correlationId, options, seen, () => {
@@ -129,7 +129,9 @@ function isLater<Value>(value: Value | PromiseLike<Value>): value is PromiseLike
 }
 
 /** Of a body that nobody will read: what came with the head. Nothing more is waited for. */
-function seeArrived(request: IncomingRequest, seen: SeenBytes): void {
+async function seeArrived(request: IncomingRequest, seen: SeenBytes): Promise<void> {
+  // The parser tells of a head before it hands over what stood behind it in the same piece.
+  if (request.whole === undefined) await null;
   const arrived = request.read();
   if (arrived instanceof Uint8Array) seen.add(arrived);
 }
