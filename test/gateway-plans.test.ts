@@ -431,7 +431,7 @@ test("a plan that expires while its card is open is not executed", async () => {
   assert.equal(sentPlans(), 0);
 });
 
-test("another expected revision is plan_stale and names what changed", async () => {
+test("another expected revision is plan_stale and names what changed, and the plan is spent", async () => {
   answerWell();
   const { plan_id } = await preview();
   await assert.rejects(execute(plan_id, "r6"), (error) => {
@@ -439,6 +439,13 @@ test("another expected revision is plan_stale and names what changed", async () 
     assert.deepEqual(error.extra["changed"], ["expected_revision"]);
     return true;
   });
+  await assert.rejects(execute(plan_id, "r7"), (error) => {
+    assert.ok(error instanceof Denied && error.code === "plan_stale");
+    assert.deepEqual(error.extra["changed"], ["plan"]);
+    return true;
+  });
+  assert.equal(sentPlans(), 0);
+  assert.equal((await execute((await preview()).plan_id)).outcome, "success");
 });
 
 test("a preview that names no revision is held to the request, by the provider's digest of it or by ours", async () => {

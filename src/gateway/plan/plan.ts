@@ -55,7 +55,7 @@ export function makePlan(
   };
 }
 
-/** Caller, digest, expiry, single use and revisions, as they are right now. Asked before the card and before the send. */
+/** Caller, digest, expiry, single use and revisions, as they are right now. Asked before the card and before the send. What does not hold spends the plan. */
 export function requireExecutable(
   core: Pick<PlanNeeds, "ports">,
   plan: Plan,
@@ -93,6 +93,8 @@ export function requireExecutable(
         ? new Denied("plan_used", "This plan was executed before. A plan is used once.")
         : planStale(["plan"]);
     case "stale":
+      // Whoever was told to make a new preview has no use for this one; a start rejects what is left of it.
+      plan.state = decision.next;
       throw planStale(decision.changed);
   }
   if (!plan.preview.executable) {
