@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -133,6 +134,25 @@ describe("git and npm work through the packs that come with gw", asUser, () => {
     const foreign = await run(["git", "push", "-q", "origin", "main:refs/notes/x"], clone);
     assert.notEqual(foreign.code, 0, "a ref that the pack does not name");
     assert.equal(git.told.at(-1)?.["reason"], "Refused by gw - request_not_in_packs");
+  });
+
+  /** Commits a file of so many bytes and pushes it as a branch of its own; a person sees the card and agrees. */
+  async function pushFile(clone: string, branch: string, bytes: number): Promise<void> {
+    writeFileSync(join(clone, branch), randomBytes(bytes));
+    await must(["git", "add", "."], clone);
+    await must(["git", "commit", "-q", "-m", branch], clone);
+    const pushing = run(["git", "push", "-q", "origin", `HEAD:refs/heads/${branch}`], clone);
+    const refused = pushing.then(({ text }) => assert.fail(text));
+    const [card] = await Promise.race([refused, home.approvals()]);
+    assert.ok(JSON.stringify(card).includes(`push: creates refs/heads/${branch} at `));
+    await home.approve(idOf(card, "approval_id"));
+    assert.deepEqual(await pushing, { code: 0, text: "" });
+  }
+
+  test("a clone without its history pushes like any other", { skip: lacks("git") }, async () => {
+    const clone = join(work, "shallow");
+    await must(["git", "clone", "-q", "--depth", "1", `${git.origin}/octo/app.git`, clone], work);
+    await pushFile(clone, "small", 10);
   });
 
   test("npm install reads a package and its files, byte by byte", { skip: lacks("npm") }, async () => {

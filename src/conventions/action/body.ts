@@ -122,18 +122,20 @@ function partOf([name, { field, value }]: readonly [string, BodyValue]): Part {
 function writePushBody(values: ReadonlyMap<string, BodyValue>): WrittenBody {
   const members = Object.fromEntries([...values].map(([name, { value }]) => [name, value]));
   const {
+    shallow = [],
     updates = [],
     capabilities = [],
     push_options: options = [],
     packfile = "",
   } = members as unknown as PushInput;
   const pack = decodeFile("packfile", packfile);
-  const bytes = writePush({ updates, capabilities, options, packfile: pack });
+  const bytes = writePush({ shallow, updates, capabilities, options, packfile: pack });
   const digested = canonicalJson({ ...members, packfile: byDigest(pack) });
   return { bytes, mediaType: PUSH_MEDIA_TYPE, digested };
 }
 
 interface PushInput {
+  readonly shallow?: readonly string[];
   readonly updates?: readonly RefUpdate[];
   readonly capabilities?: readonly string[];
   readonly push_options?: readonly string[];

@@ -114,7 +114,7 @@ function readField(
 }
 
 /** What git push says, by the names under which it is typed. */
-const PUSH_MEMBERS = ["updates", "capabilities", "push_options", "packfile"];
+const PUSH_MEMBERS = ["shallow", "updates", "capabilities", "push_options", "packfile"];
 
 function isBytes(says: FieldWire, body: BodyType | null, name: string): boolean {
   return says.in === "body" && (body === "opaque" || (body === "git-receive-pack" && (says.as ?? name) === "packfile"));

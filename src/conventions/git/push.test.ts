@@ -10,7 +10,7 @@ const PACK = Buffer.from("PACK and more");
 const line = (text: string): string => (Buffer.byteLength(text) + 4).toString(16).padStart(4, "0") + text;
 const update = (change: Partial<RefUpdate> = {}): RefUpdate => ({ ref: "refs/heads/main", old: A, new: B, ...change });
 const push = (change: Partial<Push> = {}): Push => ({
-  ...{ updates: [update()], capabilities: ["report-status"], options: [], packfile: PACK },
+  ...{ shallow: [], updates: [update()], capabilities: ["report-status"], options: [], packfile: PACK },
   ...change,
 });
 
@@ -36,6 +36,20 @@ test("several refs, options and a deletion without a packfile are read and writt
   const long = "c".repeat(64);
   const sha256 = push({ updates: [update({ old: long, new: "d".repeat(64) })] });
   assert.deepEqual(readPush(writePush(sha256)), sha256);
+});
+
+test("a push of a shallow clone says first where its history ends", () => {
+  const ends = [A, "c".repeat(64)].map((commit) => line(`shallow ${commit}\n`));
+  const bytes = Buffer.from(`${ends.join("")}${line(`${NONE} ${B} refs/heads/main\0 report-status`)}0000PACK and more`);
+  const read = readPush(bytes);
+  assert.deepEqual(read, push({ shallow: [A, "c".repeat(64)], updates: [update({ old: NONE })] }));
+  assert.deepEqual(writePush(read), bytes);
+  const [end] = ends;
+  const main = line(`${A} ${B} refs/heads/main\0 x`);
+  const bad = [`${end}0000`, `${end}${end}0000PACK`, `${main}${end}0000`, `${line("shallow main\n")}${main}0000`];
+  for (const one of bad) assert.throws(() => readPush(Buffer.from(one)), malformed, one);
+  for (const commit of ["", "main", A.toUpperCase(), `${A}\n`, `${A} ${B}`])
+    assert.throws(() => writePush(push({ shallow: [commit] })), malformed, commit);
 });
 
 test("a final newline that some clients write is read over", () => {

@@ -1,10 +1,12 @@
 /**
- * What `git push` sends to git-receive-pack: which refs move from which commit to which, and a packfile. The first part is
- * what a person can read. A closed grammar, and one spelling: writing what was read gives the very same bytes.
+ * What `git push` sends to git-receive-pack: where the history of a shallow clone ends, which refs move from which commit to
+ * which, and a packfile. All but the last is what a person can read. A closed grammar, and one spelling: writing what was read gives the very same bytes.
  */
 import { Denied } from "../../kernel/failure.ts";
 
 export interface Push {
+  /** The commits whose parents the client does not have; none in a whole clone. */
+  readonly shallow: readonly string[];
   readonly updates: readonly RefUpdate[];
   /** As the client wrote them, in their order. */
   readonly capabilities: readonly string[];
@@ -24,6 +26,7 @@ export interface RefUpdate {
 export const PUSH_MEDIA_TYPE = "application/x-git-receive-pack-request";
 
 const COMMAND = /^([0-9a-f]{40}|[0-9a-f]{64}) ([0-9a-f]{40}|[0-9a-f]{64}) (refs\/[^\0-\x20\x7f~^:?*[\\]+)$/;
+const SHALLOW = /^shallow ([0-9a-f]{40}|[0-9a-f]{64})\n?$/;
 const CAPABILITY = /^[!-~]+$/;
 const ZEROS = /^0+$/;
 const FLUSH = "0000";
@@ -31,7 +34,8 @@ const PACK = Buffer.from("PACK");
 
 export function readPush(body: Buffer): Push {
   const lines = readLines(body, 0);
-  const [first] = lines.lines;
+  const at = lines.lines.findIndex((one) => !SHALLOW.test(one));
+  const [first, ...others] = at < 0 ? [] : lines.lines.slice(at);
   if (first === undefined) throw malformed("it names no ref");
   const nul = first.indexOf("\0");
   if (nul < 0) throw malformed("its first line has no capabilities");
@@ -40,22 +44,26 @@ export function readPush(body: Buffer): Push {
     .replace(/\n$/, "")
     .split(" ")
     .filter((one) => one !== "");
-  const updates = [first.slice(0, nul), ...lines.lines.slice(1)].map(readUpdate);
+  const updates = [first.slice(0, nul), ...others].map(readUpdate);
+  const shallow = lines.lines.slice(0, at).map((one) => SHALLOW.exec(one)?.[1] ?? "");
   const optioned = capabilities.includes("push-options");
   const rest = optioned ? readLines(body, lines.end) : { lines: [], end: lines.end };
   const packfile = body.subarray(rest.end);
   if (packfile.byteLength > 0 && !packfile.subarray(0, 4).equals(PACK)) throw malformed("what follows is no packfile");
-  return { updates, capabilities, options: rest.lines, packfile };
+  return { shallow, updates, capabilities, options: rest.lines, packfile };
 }
 
-export function writePush({ updates, capabilities, options, packfile }: Push): Buffer {
+export function writePush({ shallow, updates, capabilities, options, packfile }: Push): Buffer {
   const [first, ...rest] = updates.map((one) => `${one.old} ${one.new} ${one.ref}`);
   if (first === undefined) throw malformed("it names no ref");
   for (const one of updates) readUpdate(`${one.old} ${one.new} ${one.ref}`);
   if (!capabilities.every((one) => CAPABILITY.test(one))) throw malformed("a capability is no word");
+  const edge = shallow.map((one) => `shallow ${one}\n`);
+  if (!edge.every((one) => SHALLOW.test(one))) throw malformed("a shallow commit is none");
   const optioned = capabilities.includes("push-options");
   if (!optioned && options.length > 0) throw malformed("options need the capability push-options");
   const text = [
+    ...edge.map(line),
     line(`${first}\0 ${capabilities.join(" ")}`),
     ...rest.map(line),
     FLUSH,

@@ -68,12 +68,13 @@ function mediaTypeOf({ body, mediaType }: HttpAction): string {
 }
 
 function pushMembers(body: Buffer): Members {
-  const { updates, capabilities, options, packfile } = readPush(body);
+  const { shallow, updates, capabilities, options, packfile } = readPush(body);
   const members = new Map<string, JsonValue>([
     ["updates", updates.map((one) => ({ ...one }))],
     ["capabilities", [...capabilities]],
     ["packfile", packfile.toString("base64")],
   ]);
+  if (shallow.length > 0) members.set("shallow", [...shallow]);
   return options.length === 0 ? members : members.set("push_options", [...options]);
 }
 
