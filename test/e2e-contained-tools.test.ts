@@ -155,6 +155,17 @@ describe("git and npm work through the packs that come with gw", asUser, () => {
     await pushFile(clone, "small", 10);
   });
 
+  test("a push that git asks about first, because it is large, is asked and then sent", {
+    skip: lacks("git"),
+  }, async () => {
+    const clone = join(work, "large");
+    await must(["git", "clone", "-q", `${git.origin}/octo/app.git`, clone], work);
+    const before = host.seen.length;
+    await must(["git", "config", "http.postBuffer", "65536"], clone);
+    await pushFile(clone, "large", 200_000);
+    assert.equal(host.seen.slice(before).filter((one) => one === "POST /octo/app.git/git-receive-pack").length, 2);
+  });
+
   test("npm install reads a package and its files, byte by byte", { skip: lacks("npm") }, async () => {
     const pack = join(work, "package");
     mkdirSync(pack);
