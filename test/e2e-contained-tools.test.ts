@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { startGitHost } from "./support/git-host.ts";
@@ -148,6 +148,32 @@ describe("git and npm work through the packs that come with gw", asUser, () => {
     await home.approve(idOf(card, "approval_id"));
     assert.deepEqual(await pushing, { code: 0, text: "" });
   }
+
+  test("a push that the host takes with 200 and carries out for no ref is an error, and git reads why", {
+    skip: lacks("git"),
+  }, async () => {
+    const hook = join(work, "repos", "octo", "app.git", "hooks", "update");
+    writeFileSync(hook, '#!/bin/sh\ncase "$1" in */kept*) exit 1;; esac\n', { mode: 0o755 });
+    const clone = join(work, "again");
+    for (const [refs, outcome] of [
+      [["kept"], ["error", "failed"]],
+      [
+        ["kept", "other"],
+        ["success", "succeeded"],
+      ],
+    ] as const) {
+      const pushing = run(["git", "push", "-q", "origin", ...refs.map((ref) => `HEAD:refs/heads/${ref}`)], clone);
+      const [card] = await home.approvals();
+      await home.approve(idOf(card, "approval_id"));
+      const { code, text } = await pushing;
+      assert.notEqual(code, 0);
+      assert.match(text, /remote rejected.*hook declined/);
+      const told = git.told.at(-1);
+      const logged = (await home.events("action_finished")).find(({ call_id }) => call_id === told?.["call_id"]);
+      assert.deepEqual([told?.["status"], told?.["outcome"], logged?.["outcome"]], [200, ...outcome]);
+    }
+    rmSync(hook);
+  });
 
   test("a clone without its history pushes like any other", { skip: lacks("git") }, async () => {
     const clone = join(work, "shallow");

@@ -93,19 +93,27 @@ function line(text: string): string {
   return bytes.toString(16).padStart(4, "0") + text;
 }
 
-/** Lines up to the flush, without the final newline that some clients write. */
 function readLines(body: Buffer, from: number): { readonly lines: readonly string[]; readonly end: number } {
-  const lines: string[] = [];
+  const { lines, end } = cutLines(body, from);
+  return { lines: lines.map(textOf), end };
+}
+
+function textOf(bytes: Buffer): string {
+  const text = bytes.toString("utf8");
+  if (!Buffer.from(text, "utf8").equals(bytes)) throw malformed("a line is not UTF-8");
+  return text;
+}
+
+/** Lines up to the flush, each as it came. */
+export function cutLines(body: Buffer, from: number): { readonly lines: readonly Buffer[]; readonly end: number } {
+  const lines: Buffer[] = [];
   for (let at = from; ; ) {
     const head = body.toString("latin1", at, at + 4);
     if (!/^[0-9a-f]{4}$/.test(head)) throw malformed("a line has no length");
     const length = Number.parseInt(head, 16);
     if (length === 0) return { lines, end: at + 4 };
     if (length <= 4 || at + length > body.byteLength) throw malformed("a line is cut off");
-    const bytes = body.subarray(at + 4, at + length);
-    const text = bytes.toString("utf8");
-    if (!Buffer.from(text, "utf8").equals(bytes)) throw malformed("a line is not UTF-8");
-    lines.push(text);
+    lines.push(body.subarray(at + 4, at + length));
     at += length;
   }
 }

@@ -3,6 +3,7 @@ import type { Reservation } from "../../conventions/budget/decide.ts";
 import { readPrice } from "../../conventions/budget/price.ts";
 import { costRecord } from "../../conventions/budget/record.ts";
 import { holdReserve, type Settlement, settleReservation } from "../../conventions/budget/settle.ts";
+import { holdToReport } from "../../conventions/git/report.ts";
 import { classifyObservation, type Verdict } from "../../conventions/outcome/classify.ts";
 import { holdToGraphql } from "../../conventions/outcome/graphql-answer.ts";
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
@@ -255,12 +256,15 @@ function settle(
 }
 
 /** What the answer proves, by its status and by what the provider says in it. */
-function judge({ sideEffect, channel, definition }: Outbound, observation: TransportObservation): Verdict {
+function judge({ sideEffect, channel, definition, bound }: Outbound, observation: TransportObservation): Verdict {
   const verdict = classifyObservation(observation, sideEffect, channel);
   switch (channel) {
     case "http": {
       const readBody = () => (observation.kind === "answered" ? readJson(observation) : null);
-      if (documentOf(definition.action) !== null) return holdToGraphql(verdict, sideEffect, readBody);
+      const { action } = definition;
+      if (action.kind === "http" && action.body === "git-receive-pack" && bound.kind === "http")
+        return holdToReport(verdict, bound.body);
+      if (documentOf(action) !== null) return holdToGraphql(verdict, sideEffect, readBody);
       return holdToMember(verdict, definition.pack.provider?.success ?? null, sideEffect, readBody);
     }
     case "ssh":
