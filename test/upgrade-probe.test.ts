@@ -447,7 +447,7 @@ test("an unanswered probe is never counted as a denial", async () => {
 });
 
 test("an answer that says nothing about the credential is never counted as a denial", async () => {
-  for (const status of [408, 425, 429, 500, 503]) {
+  for (const status of [402, 405, 408, 409, 412, 415, 422, 425, 428, 429, 500, 503]) {
     const busy: SendProbe = async () => ({ kind: "answered", status, headers: {}, body: Buffer.from("{}") });
     const cases = expandCorpus(corpus);
     const run = (): ReturnType<typeof runCorpus> =>

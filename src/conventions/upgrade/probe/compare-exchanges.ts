@@ -127,10 +127,15 @@ function judgeExpectation(next: Observed, old: Observed | undefined, drafts: Dra
   return false;
 }
 
-/** Too late, too early, too often, or broken: nobody looked at what the credential may do. */
+/**
+ * Too late, too often, broken, or about the request itself: nobody said what the credential may do. A conflict or a member that
+ * does not fit may even be found behind the door that was to be shut. Many say 400 to a credential that they do not take.
+ */
 function saysNothing(status: number): boolean {
-  return [408, 425, 429].includes(status) || status >= 500;
+  return !REFUSALS.has(status);
 }
+
+const REFUSALS = new Set([400, 401, 403, 404, 407, 410, 451]);
 
 function compareFacts(
   one: ProbeCase,
