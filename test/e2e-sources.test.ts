@@ -120,6 +120,8 @@ provider:
   auth: { scheme: http-signature }
   network: private
   idempotency: { header: Idempotency-Key, window_s: 2592000 }
+  correlation_header: X-Correlation-ID
+  version: { header: X-API-Version, value: "2026-04-01" }
 actions:
   project.list:
     effect: read

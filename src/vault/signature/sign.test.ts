@@ -31,12 +31,12 @@ test("the signature of RFC 9421, appendix B.2.6, comes out to the byte", () => {
   );
 });
 
-test("a request is signed with its address, media type and body", () => {
+test("a request is signed with its address, every field that it carries, and its body", () => {
   using key = Secret.fromText(KEY);
   const request = {
     method: "POST",
     url: "https://api.acme.example/things?a=1",
-    headers: { "Content-Type": "application/json" },
+    headers: { accept: "*/*", "Content-Type": "application/json", "Idempotency-Key": "key-1", "if-match": '"v1"' },
     body: Buffer.from('{"hello": "world"}'),
     atMs: 1_618_884_473_500,
     scheme: "http-signature",
@@ -47,13 +47,16 @@ test("a request is signed with its address, media type and body", () => {
   );
   // The digest is the one of RFC 9530, appendix D, for these very bytes.
   assert.equal(fields["content-digest"], "sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:");
-  const parameters =
-    '("@method" "@target-uri" "content-type" "content-digest");created=1618884473;keyid="robot";nonce="evt_1"';
+  const names = '"@method" "@target-uri" "accept" "content-type" "idempotency-key" "if-match" "content-digest"';
+  const parameters = `(${names});created=1618884473;keyid="robot";nonce="evt_1"`;
   assert.equal(fields["signature-input"], `gw=${parameters}`);
   const base = [
     '"@method": POST',
     '"@target-uri": https://api.acme.example/things?a=1',
+    '"accept": */*',
     '"content-type": application/json',
+    '"idempotency-key": key-1',
+    '"if-match": "v1"',
     `"content-digest": ${fields["content-digest"]}`,
     `"@signature-params": ${parameters}`,
   ].join("\n");

@@ -5,19 +5,18 @@ import type { LentField, ToSign } from "../lent.ts";
 import { readPemKey } from "../pem-key.ts";
 
 /**
- * HTTP Message Signatures (RFC 9421) with Ed25519, over what makes the request: method, whole address, media type and the
- * digest of the body (RFC 9530), at one moment and under a number that is used once.
+ * HTTP Message Signatures (RFC 9421) with Ed25519, over what makes the request: method, whole address, every field that the
+ * gateway gives it (a pack may name any, so that no list says which of them matter) and the digest of the body (RFC 9530),
+ * at one moment and under a number that is used once.
  */
 export function signMessage(request: ToSign, keyId: string, key: Secret, nonce: string): readonly LentField[] {
   const digest = request.body === null ? null : `sha-256=:${sha256(request.body)}:`;
-  const type = Object.entries(request.headers).find(([name]) => name.toLowerCase() === "content-type")?.[1] ?? null;
-  const components: readonly (readonly [string, string | null])[] = [
+  const covered: readonly (readonly [string, string])[] = [
     ["@method", request.method],
     ["@target-uri", new URL(request.url).href],
-    ["content-type", type],
-    ["content-digest", digest],
+    ...Object.entries(request.headers).map(([name, value]) => [name.toLowerCase(), value] as const),
+    ...(digest === null ? [] : [["content-digest", digest] as const]),
   ];
-  const covered = components.filter((one): one is readonly [string, string] => one[1] !== null);
   const about = { created: Math.floor(request.atMs / 1_000), keyId, nonce };
   const { parameters, signature } = signBase(covered, about, readPemKey(key));
   return [

@@ -1,6 +1,6 @@
 /**
- * Signed requests (RFC 9421, Ed25519) instead of a token. What makes the request has to be covered: method, address, and the
- * digest of the body (RFC 9530). A signature is good here, for a minute and once, whatever restarts in between.
+ * Signed requests (RFC 9421, Ed25519) instead of a token. What makes the request has to be covered: method, address, the
+ * fields that mean something here, and the digest of the body (RFC 9530). A signature is good here, for a minute and once, whatever restarts in between.
  */
 import { createHash, type KeyObject, verify } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -30,6 +30,8 @@ interface Needs {
 }
 
 const FIELD_CHARACTERS = 2_048;
+/** Put in, taken out or changed on the way, each of these would make it another request. */
+const MEANT = ["idempotency-key", "if-match", "x-correlation-id", "x-trace-id", "x-api-version"];
 
 /** Null for a request that carries no signature. */
 export function createSignatureVerifier(
@@ -54,7 +56,8 @@ export function createSignatureVerifier(
       throw refused("it does not fit the request");
     const { "content-length": length = "0", "transfer-encoding": coding } = request.headers;
     const hasBody = length !== "0" || coding !== undefined;
-    const needed = ["@method", "@target-uri", ...(hasBody ? ["content-digest", "content-type"] : [])];
+    const told = MEANT.filter((name) => single(request.rawHeaders, name) !== undefined);
+    const needed = ["@method", "@target-uri", ...told, ...(hasBody ? ["content-digest", "content-type"] : [])];
     if (!needed.every((name) => names.includes(name))) throw refused(`it has to cover ${needed.join(", ")}`);
     takeOnce(store, signer.keyId, nonce, now);
     return { identity: signer, checkBody: hasBody ? watchBody(request) : () => undefined };
