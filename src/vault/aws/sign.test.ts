@@ -10,6 +10,9 @@ import { presignForAws, signForAws } from "./sign.ts";
 const ID = "AKIDEXAMPLEAKIDEXAMP";
 const SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
 const AT = Date.UTC(2015, 7, 30, 12, 36);
+const SUITE = { id: "AKIDEXAMPLE", secret: SECRET };
+const S3 = { id: "AKIAIOSFODNN7EXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY" };
+const AT_S3 = Date.UTC(2013, 4, 24);
 
 function keysOf(text: string) {
   const keys = readAwsKeys(Buffer.from(text));
@@ -96,7 +99,7 @@ function strict(text: string): string {
   );
 }
 
-test("another body, path, query, host, region, service or minute gives another signature", () => {
+test("another body, path, query, host, field, region, service or minute gives another signature", () => {
   const signatures = [
     sign({}),
     sign({ body: Buffer.from("x") }),
@@ -108,6 +111,7 @@ test("another body, path, query, host, region, service or minute gives another s
     sign({ atMs: AT + 60_000 }),
     sign({ method: "DELETE" }),
     sign({ headers: { "x-amz-acl": "public-read" } }),
+    sign({ headers: { "if-none-match": "*" } }),
   ].map(({ authorization = "" }) => authorization.slice(-64));
   assert.equal(new Set(signatures).size, signatures.length);
 });
@@ -136,9 +140,8 @@ test("what is no access key is known at the door", () => {
 });
 
 /**
- * AWS's signature test suite for Version 4, as the AWS SDK for JavaScript is held against it. Left out are its six requests with
- * header fields of other names (my-header1): such fields are not signed here, so that nothing on the way can break a signature; and
- * get-utf8, whose path is not encoded on the wire, where everything that leaves here is.
+ * AWS's signature test suite for Version 4, as the AWS SDK for JavaScript is held against it. Left out is get-utf8, whose path is not
+ * encoded on the wire, where everything that leaves here is. A field that comes more than once there is one that holds a list here.
  */
 const TOKEN =
   "AQoDYXdzEPT//////////wEXAMPLEtc764bNrC9SAPBSM22wDOk4x4HIZ8j4FZTwdQWLWsKWHGBuFqwAeMicRXmxfpSPfIeoIYRqTflfKD8YUuwthAx7mSEI/qkPpKPi/kMcGdQrmGdeehM4IC1NtBmUpp2wUE8phUZampKsburEDy0KPkyQDYwT7WZ0wq5VSXDvp75YU9HFvlRd8Tx6q6fE8YQcHNVXAkiY9q6d+xo0rKwT38xVqr7ZD0u0iPPkUL64lIZbqBAz+scqKmlzm8FDrypNC9Yjc8fPOLn9FX9KSYvKTr4rvx3iSIlTJabIQwj2ICCR/oLxBA==";
@@ -212,11 +215,60 @@ for (const [name, method, path, expected, type, token] of [
   });
 }
 
-/** Other signatures that AWS itself publishes: in its signature suite (the query form) and in the pages on S3. */
-const SUITE = { id: "AKIDEXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY" };
-const S3 = { id: "AKIAIOSFODNN7EXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY" };
-const AT_S3 = Date.UTC(2013, 4, 24);
+for (const [name, method, headers, expected] of [
+  [
+    "get-header-key-duplicate",
+    "GET",
+    { "My-Header1": "value2,value2,value1" },
+    "c9d5ea9f3f72853aea855b47ea873832890dbdd183b4468f858259531a5138ea",
+  ],
+  [
+    "get-header-value-multiline",
+    "GET",
+    { "My-Header1": "value1,value2,value3" },
+    "ba17b383a53190154eb5fa66a1b836cc297cc0a3d70a5d00705980573d8ff790",
+  ],
+  [
+    "get-header-value-order",
+    "GET",
+    { "My-Header1": "value4,value1,value3,value2" },
+    "08c7e5a9acfcfeb3ab6b2185e75ce8b1deb5e634ec47601a50643f830c755c01",
+  ],
+  [
+    "get-header-value-trim",
+    "GET",
+    { "My-Header1": " value1", "My-Header2": ' "a   b   c"' },
+    "acc3ed3afb60bb290fc8d2dd0098b9911fcaa05412b367055dee359757a9c736",
+  ],
+  [
+    "post-header-key-sort",
+    "POST",
+    { "My-Header1": "value1" },
+    "c5410059b04c1ee005303aed430f6e6645f61f4dc9e1461ec8f8916fdf18852c",
+  ],
+  [
+    "post-header-value-case",
+    "POST",
+    { "My-Header1": "VALUE1" },
+    "cdbc9802e29d2942e5e10b5bccfdd67c5f22c7c4e8ae67b53629efa58b974b7d",
+  ],
+] as const) {
+  test(`AWS's signature suite, fields of any name: ${name}`, () => {
+    const keys = { ...SUITE, secret: Secret.fromText(SUITE.secret), sessionToken: null };
+    const signed = sign({ method, url: "https://example.amazonaws.com/", headers }, keys);
+    assert.equal(signed["authorization"]?.slice(-64), expected);
+  });
+}
 
+test("a signature is the one that AWS publishes: S3, header form, a part of an object", () => {
+  const keys = { ...S3, secret: Secret.fromText(S3.secret), sessionToken: null };
+  const scope = { region: "us-east-1", service: "s3", expiresS: null };
+  const url = "https://examplebucket.s3.amazonaws.com/test.txt";
+  const signed = sign({ url, headers: { accept: "*/*", Range: "bytes=0-9" }, atMs: AT_S3, scope }, keys);
+  assert.equal(signed["authorization"]?.slice(-64), "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41");
+});
+
+/** Other signatures that AWS itself publishes: in its signature suite (the query form) and in the pages on S3. */
 for (const [words, { id, secret }, url, atMs, service, expiresS, expected] of [
   [
     "suite, order of keys",
