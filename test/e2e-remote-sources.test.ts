@@ -19,6 +19,7 @@ import { isSignedBy } from "./support/sts.ts";
 const AWS = { id: "AKIDEXAMPLEAKIDEXAMP", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", token: undefined };
 const CONNECT = "connect-token-0123456789";
 const VAULT = "hvs.token-0123456789";
+const NEXT_VAULT = "hvs.next-token-0123456789";
 const ITEM = "/v1/vaults/hfnjvi6aymbsnfc2xeeoheizda/items/wepiqdxdzncjtnvmv5fegud4qy";
 
 function pack(name: string, origin: string, scheme: string): string {
@@ -61,21 +62,23 @@ describe("a secret that a service keeps or makes", asUser, () => {
       const { method, url, headers } = request;
       const reply = (status: number, body: object): void =>
         void response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+      const token = headers["x-vault-token"];
+      const mayAsk = token === VAULT || token === NEXT_VAULT;
       if (url === "/v1/ldap/creds/robot" && method === "GET") {
-        if (headers["x-vault-token"] !== VAULT) return reply(403, { errors: [] });
+        if (!mayAsk) return reply(403, { errors: [] });
         const data = { username: `v-robot-${++made}`, password: `made-for-a-while-${made}` };
         live.add(`ldap/creds/robot/${made}`);
         const answer = { lease_id: `ldap/creds/robot/${made}`, lease_duration: lease, renewable: true, data };
         return void (held ?? Promise.resolve()).then(() => reply(200, answer));
       }
       if (url === "/v1/auth/token/renew-self" && method === "POST") {
-        if (headers["x-vault-token"] !== VAULT) return reply(403, { errors: [] });
+        if (!mayAsk) return reply(403, { errors: [] });
         tokenRenewals += 1;
-        return reply(200, { auth: { client_token: VAULT, lease_duration: tokenS, renewable: true } });
+        return reply(200, { auth: { client_token: token, lease_duration: tokenS, renewable: true } });
       }
       if (url.startsWith("/v1/sys/leases/") && method === "POST") {
         const { lease_id: id } = JSON.parse(request.body) as { readonly lease_id: string };
-        if (headers["x-vault-token"] !== VAULT || !live.has(id)) return reply(400, { errors: ["invalid lease"] });
+        if (!mayAsk || !live.has(id)) return reply(400, { errors: ["invalid lease"] });
         if (url.endsWith("/renew"))
           return renews ? reply(200, { lease_id: id, lease_duration: lease, renewable: true }) : reply(400, {});
         live.delete(id);
@@ -165,6 +168,30 @@ describe("a secret that a service keeps or makes", asUser, () => {
     assert.ok(!removed.err.includes("may not be ended"), removed.err);
     assert.ok(!live.has(`ldap/creds/robot/${made}`));
     assert.match((await home.must(["audit", "export", "--log", join(home.folder, "audit")])).out, /revoke\.other/);
+  });
+
+  test("another token ends what was made with the one before, also what is answered after that", async () => {
+    await add("kept", "basic", ["--source-vault-dynamic", `${services.origin}/v1/ldap/creds/robot`], VAULT);
+    await home.must(["credential", "test", "kept"]);
+    const first = made;
+    assert.ok(live.has(`ldap/creds/robot/${first}`));
+    await home.must(["credential", "rotate", "kept"], { input: NEXT_VAULT });
+    await until("Vault ended it", async () => !live.has(`ldap/creds/robot/${first}`));
+    const ended = services.received.findLast(({ url }) => url === "/v1/sys/leases/revoke");
+    assert.equal(ended?.headers["x-vault-token"], VAULT);
+    const release = Promise.withResolvers<void>();
+    held = release.promise;
+    const testing = home.operator(["credential", "test", "kept"]);
+    try {
+      await until("Vault makes one", async () => made === first + 1);
+      await home.must(["credential", "rotate", "kept"], { input: `${NEXT_VAULT}-and-one-more` });
+    } finally {
+      release.resolve();
+      held = null;
+    }
+    assert.match((await testing).err, /source_unavailable/);
+    await until("Vault ended that too", async () => !live.has(`ldap/creds/robot/${first + 1}`));
+    await home.must(["credential", "remove", "kept"]);
   });
 
   test("the operator's own token is renewed from half of its life on, and what comes behind the lock is ended too", async () => {

@@ -150,6 +150,12 @@ actions:
     return (await call(agent, run, `${label}.${action}`, input)).body;
   }
 
+  function nextSecretId(): string {
+    const next = `${STORE_SECRET_ID}-${store.secretIds.size}`;
+    store.secretIds.add(next);
+    return next;
+  }
+
   /** Again and again in one run, as a caller has few at once. */
   async function openReader(label: string): Promise<() => Promise<Members>> {
     const run = await openRun(home, agent, [`${label}.thing.get`], { attempts: 2_000 });
@@ -250,6 +256,49 @@ actions:
     await home.must(["unlock"]);
   });
 
+  test("a login is ended when its secret_id is replaced, also one that is answered after that", async () => {
+    store.revokeAll();
+    await home.must(["credential", "test", "store"]);
+    assert.equal(store.live, 1);
+    await home.must(["credential", "rotate", "store"], { input: nextSecretId() });
+    await until("the store takes its token back", async () => store.live === 0);
+    const release = Promise.withResolvers<void>();
+    store.held = release.promise;
+    const testing = home.operator(["credential", "test", "store"]);
+    try {
+      await until("the store has the login", async () => store.live === 1);
+      await home.must(["credential", "rotate", "store"], { input: nextSecretId() });
+    } finally {
+      release.resolve();
+      store.held = null;
+    }
+    assert.equal(codeOf(await testing), "source_unavailable");
+    await until("the store takes its token back", async () => store.live === 0);
+  });
+
+  test("a login that another one takes the place of is ended, whatever became of it", async () => {
+    await home.must(["credential", "test", "store"]);
+    const before = store.logins;
+    store.denies = true;
+    for (let times = 0; times < 3; times++)
+      assert.equal(codeOf(await home.operator(["credential", "test", "store"])), "source_unavailable");
+    store.denies = false;
+    assert.equal(store.logins, before + 3);
+    await until("the store has the newest alone", async () => store.live === 1);
+    store.revokeAll();
+    store.tokenS = 2;
+    store.renews = false;
+    const again = await openReader("store");
+    const begun = store.logins;
+    await until("it logs in a few times", async () => {
+      await again();
+      return store.logins > begun + 3;
+    });
+    store.renews = true;
+    store.tokenS = 1200;
+    await until("the store has the newest alone", async () => store.live === 1);
+  });
+
   test("what changed there is used after the lease; a store that is down is said so, and nothing older is used", async () => {
     store.secret = { token: "changed-in-the-store-0123" };
     const again = await openReader("store");
@@ -330,6 +379,24 @@ actions:
     const removed = await home.must(["credential", "remove", "store"]);
     assert.ok(!removed.err.includes("may not be ended"), removed.err);
     assert.equal(store.live, before - 1);
+  });
+
+  test("a login that a call makes while its credential is removed is ended", async () => {
+    const role = ["--source-role", STORE_ROLE, "--source-field", "token"];
+    await add("busy", "bearer", "{ scheme: bearer }", ["--source-vault", store.url, ...role], STORE_SECRET_ID);
+    const again = await openReader("busy");
+    await again();
+    const [logins, live] = [store.logins, store.live];
+    let removed = false;
+    const calling = (async () => {
+      while (!removed) await again();
+    })();
+    await home.must(["credential", "remove", "busy"]).finally(() => {
+      removed = true;
+    });
+    await calling;
+    assert.ok(store.logins > logins, "a call logged in meanwhile");
+    await until("the store takes that back too", async () => store.live === live - 1);
   });
 
   test("no secret of any of them is in the log", async () => {

@@ -18,6 +18,11 @@ export interface SecretStore {
   sealed: boolean;
   /** A login is answered when this resolves. */
   held: Promise<void> | null;
+  /** What its role logs in with. */
+  readonly secretIds: Set<string>;
+  /** What a token may do: not read what is kept, not be renewed. */
+  denies: boolean;
+  renews: boolean;
   /** Takes every token back that it gave. */
   revokeAll(): void;
   close(): Promise<void>;
@@ -46,6 +51,9 @@ export async function startSecretStore(): Promise<SecretStore> {
     secret: {} as SecretStore["secret"],
     sealed: false,
     held: null as Promise<void> | null,
+    secretIds: new Set([STORE_SECRET_ID]),
+    denies: false,
+    renews: true,
     revokeAll: () => tokens.clear(),
     close: provider.close,
   };
@@ -60,7 +68,8 @@ export async function startSecretStore(): Promise<SecretStore> {
     if (store.sealed) return answer(503, { errors: ["Vault is sealed"] });
     if (method === "POST" && url === "/v1/auth/approle/login") {
       const { role_id: role, secret_id: id } = JSON.parse(body) as Record<string, string>;
-      if (role !== STORE_ROLE || id !== STORE_SECRET_ID) return answer(400, { errors: ["invalid role or secret ID"] });
+      if (role !== STORE_ROLE || !store.secretIds.has(id ?? ""))
+        return answer(400, { errors: ["invalid role or secret ID"] });
       const token = `hvs.token-${++logins}-0123456789`;
       tokens.add(token);
       return void (store.held ?? Promise.resolve()).then(() => answer(200, grantOf(token)));
@@ -68,6 +77,7 @@ export async function startSecretStore(): Promise<SecretStore> {
     const token = headers["x-vault-token"];
     if (typeof token !== "string" || !tokens.has(token)) return answer(403, { errors: ["permission denied"] });
     if (method === "POST" && url === "/v1/auth/token/renew-self") {
+      if (!store.renews) return answer(400, { errors: ["lease is not renewable"] });
       renewals += 1;
       return answer(200, grantOf(token));
     }
@@ -75,6 +85,7 @@ export async function startSecretStore(): Promise<SecretStore> {
       tokens.delete(token);
       return void response.writeHead(204).end();
     }
+    if (store.denies) return answer(403, { errors: ["permission denied"] });
     if (method === "GET" && url === "/v1/secret/data/acme/api")
       return answer(200, {
         lease_duration: 0,

@@ -1,4 +1,5 @@
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
+import type { SecretVersion } from "../../vault/entry.ts";
 import type { HttpLoan, ToSign } from "../../vault/lent.ts";
 import type { CustodySending, Sending } from "../attempt/sending.ts";
 import type { Outbound } from "../outbound/outbound.ts";
@@ -42,6 +43,8 @@ export interface TokenDesk {
    * none, nowhere to say it, or where it was not done.
    */
   revoke(label: string, operator: string): Promise<boolean>;
+  /** Has stores end what they gave for secrets that a vault replaces or removes, which is about to be followed. Nobody waits for it. */
+  endReplaced(versionOf: (label: string) => SecretVersion | null): void;
   /** Every credential that was used since the unlock. */
   uses(): readonly { readonly label: string; readonly lastUsedAt: string | null; readonly token: TokenFacts | null }[];
 }

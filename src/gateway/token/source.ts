@@ -28,8 +28,8 @@ interface Plan {
 }
 
 /** Reads secrets from where they are kept, and holds what opens that place for as long as it lasts. */
-export function createSources() {
-  const { read: readVault, ...store } = createVaultStore();
+export function createSources(part: (end: Promise<boolean>) => void) {
+  const { read: readVault, ...store } = createVaultStore(part);
 
   async function read(core: TokenNeeds, label: string, plan: Plan, need: ExchangeFor): Promise<Sourced> {
     const asked = await ask(core, label, plan, need);

@@ -22,12 +22,12 @@ import type { TokenDesk, TokenFacts, Tokens } from "./port.ts";
 import { createSources } from "./source.ts";
 
 export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
-  const sources = createSources();
+  const sources = createSources(part);
   const heard = createHeard();
   const held = createHeld(() => coreOf().ports.clock.bootMs());
   const failures = createFailures();
   const underWay = new Map<string, Promise<void>>();
-  /** What is ended elsewhere, behind a lock. */
+  /** What is ended elsewhere, behind a lock if need be. */
   const parting = new Set<Promise<boolean>>();
   const lives = new Map<string, number>();
   const facts = new Map<string, TokenFacts>();
@@ -36,6 +36,12 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
   const lastUses = new Map<string, string>();
   /** Raised with each clearing: what comes later was asked for before the lock, and is kept by nobody. */
   let epoch = 0;
+
+  function part(ending: Promise<boolean>): void {
+    const end = ending.catch(() => false);
+    parting.add(end);
+    void end.finally(() => parting.delete(end));
+  }
 
   async function obtain(core: TokenNeeds, label: string, wanted: Wanted, need: ExchangeFor): Promise<void> {
     const { clock } = core.ports;
@@ -223,6 +229,7 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
       if (grant !== "refresh_token" || revocationEndpoint === null) return false;
       return alone(label, () => revokeToken(core, label, plan, revocationEndpoint, askedBy(core, operator)));
     },
+    endReplaced: sources.endReplaced,
     uses: () =>
       [...new Set([...lastUses.keys(), ...facts.keys()])].sort().map((label) => {
         return { label, lastUsedAt: lastUses.get(label) ?? null, token: facts.get(label) ?? null };
@@ -234,11 +241,7 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
     clear() {
       epoch += 1;
       held.clear();
-      for (const label of sources.labels()) {
-        const end = sources.end(label, true).catch(() => false);
-        parting.add(end);
-        void end.finally(() => parting.delete(end));
-      }
+      for (const label of sources.labels()) part(sources.end(label, true));
       heard.clear();
       for (const memory of [failures, lives, facts, lastUses]) memory.clear();
     },

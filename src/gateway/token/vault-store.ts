@@ -1,3 +1,4 @@
+import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts";
 import { Secret } from "../../kernel/secret.ts";
 import type { SecretVersion } from "../../vault/entry.ts";
@@ -32,8 +33,11 @@ interface Lease {
   readonly asking: Asking<VaultSource>;
 }
 
-/** HashiCorp Vault and OpenBao: logins by AppRole, secrets that are kept, and secrets that are made under a lease. */
-export function createVaultStore() {
+/**
+ * HashiCorp Vault and OpenBao: logins by AppRole, secrets that are kept, and secrets that are made under a lease. What is ended
+ * beside the call that found it is given to `part`: nobody waits for it, and it has all that it needs to go out behind a lock.
+ */
+export function createVaultStore(part: (end: Promise<boolean>) => void) {
   const logins = new Map<string, Login>();
   const leases = new Map<string, Lease>();
   /** The one before, which calls on their way may still go with: it is ended when the next but one is made. */
@@ -42,20 +46,33 @@ export function createVaultStore() {
 
   function findLogin({ core, label, version }: Asking<VaultSource>): Login | null {
     const one = logins.get(label);
-    if (one !== undefined && one.version === version && core.ports.clock.bootMs() < one.endBootMs) return one;
-    forgetLogin(label);
+    if (one === undefined) return null;
+    // An operator gave another secret since: what came of the one before has no use any more.
+    if (one.version !== version) part(end(label, true));
+    else if (core.ports.clock.bootMs() < one.endBootMs) return one;
+    else forgetLogin(label);
     return null;
   }
 
+  /** Vault takes it for longer than it is used here, or it may have been refused for what it asked: so it is ended there. */
   function forgetLogin(label: string): void {
-    logins.get(label)?.token.wipe();
+    const login = logins.get(label);
     logins.delete(label);
+    if (login !== undefined && !hangsOn(label, login)) part(endLogin(login, true));
+  }
+
+  /** Whether something was made with it that a call may still go with: it ends with that. */
+  function hangsOn(label: string, login: Login): boolean {
+    return leases.get(label)?.login === login || earlier.get(label)?.login === login;
   }
 
   /** The login's token, or the one that is sealed. */
   function loanFor(asking: Asking<VaultSource>): HttpLoan {
+    const { core, label, source } = asking;
     const login = findLogin(asking);
-    return tokenLoan(asking.label, login?.token.copy() ?? requireUnlocked(asking.core).lendOpener(asking.label));
+    if (login === null && source.roleId !== null)
+      throw new Denied("source_unavailable", `The login of ${label} ended before it could be used.`);
+    return tokenLoan(label, login?.token.copy() ?? requireUnlocked(core).lendOpener(label));
   }
 
   async function read(asking: Asking<VaultSource>): Promise<Asked> {
@@ -125,10 +142,11 @@ export function createVaultStore() {
     if (typeof token !== "string" || !TOKEN.test(token)) return false;
     const lifeMs = typeof seconds === "number" && seconds > 0 ? Math.min(seconds, DAY_S) * 1_000 : LIFE_MIN_MS;
     const own = Secret.fromText(token);
-    // It may have been locked meanwhile: then nobody needs it, and nobody else would end it.
-    if (core.credentials() === null) {
+    // It may have been locked meanwhile, or replaced or removed: then nobody needs it, and nobody else would end it.
+    if (!isCurrent(asking)) {
       await endLogin({ token: own, asking }, true);
       requireUnlocked(core);
+      throw replaced(label);
     }
     const before = logins.get(label) ?? null;
     const same = before?.token.equals(own) ?? false;
@@ -138,10 +156,14 @@ export function createVaultStore() {
       renewBootMs: atBootMs + Math.floor(lifeMs / 2),
       endBootMs: atBootMs + Math.max(Math.floor(lifeMs * 0.8), LIFE_MIN_MS),
     };
-    forgetLogin(label);
+    if (same) {
+      before?.token.wipe();
+      for (const kept of [leases, earlier]) {
+        const lease = kept.get(label);
+        if (lease !== undefined && lease.login === before) kept.set(label, { ...lease, login: next });
+      }
+    } else forgetLogin(label);
     logins.set(label, next);
-    const lease = leases.get(label);
-    if (same && lease !== undefined && lease.login === before) leases.set(label, { ...lease, login: next });
     return true;
   }
 
@@ -174,21 +196,36 @@ export function createVaultStore() {
     const renewable = body["renewable"] === true;
     const named = typeof id === "string" && LEASE_ID.test(id) ? id : null;
     const endBootMs = core.ports.clock.bootMs() + firstMs;
-    if (core.credentials() === null) {
+    if (!isCurrent(asking)) {
       const lease = { id: named ?? "", secret: made.secret, asking, endBootMs };
       if (named !== null && source.roleId === null) await endLease(lease, () => spare, true);
       made.secret.wipe();
-      return failed("the gateway was locked before it came");
+      requireUnlocked(core);
+      throw replaced(label);
+    }
+    const login = findLogin(asking);
+    if (login === null && source.roleId !== null) {
+      made.secret.wipe();
+      return failed("the login that it was made with ended before it came");
     }
     const [before, oldest] = [leases.get(label), earlier.get(label)];
-    if (before !== undefined) earlier.set(label, before);
+    if (before === undefined) earlier.delete(label);
+    else earlier.set(label, before);
     leases.delete(label);
-    if (named !== null) {
-      const login = findLogin(asking);
+    if (named !== null)
       leases.set(label, { id: named, secret: made.secret.copy(), renewable, firstMs, endBootMs, login, asking });
-    }
-    if (oldest !== undefined) await endLease(oldest, () => loanFor(asking), false);
+    if (oldest !== undefined) await letGo(oldest, asking);
     return { ...made, lifeMs: lentForMs(asking, firstMs, renewable) };
+  }
+
+  /** With the login that it was made with, where that is not used any more. */
+  function letGo(lease: Lease, asking: Asking<VaultSource>): Promise<boolean> {
+    const { label } = asking;
+    const { login } = lease;
+    if (login === null || login === logins.get(label) || hangsOn(label, login))
+      return endLease(lease, () => loanFor(asking), false);
+    lease.secret.wipe();
+    return endLogin(login, true);
   }
 
   /** Given up while it can still be renewed; and never lent for longer than the login that it hangs on. */
@@ -199,16 +236,17 @@ export function createVaultStore() {
   }
 
   /**
-   * Has Vault end what was made, and forgets it: the login, and all that was made with it; a lease alone where the token is
+   * Has Vault end what was made, and forgets it: logins, and all that was made with them; a lease alone where the token is
    * sealed. What is needed for it is taken at once, so that it can go out behind a lock. False where Vault did not do it.
    */
   async function end(label: string, behindLock: boolean): Promise<boolean> {
     const made = [leases.get(label), earlier.get(label)].filter((one) => one !== undefined);
-    const login = logins.get(label);
+    const ours = [logins.get(label), ...made.map(({ login }) => login)].filter((one) => one != null);
     for (const kept of [leases, earlier, logins]) kept.delete(label);
     renewals.forget(label);
     for (const { secret } of made) secret.wipe();
-    const ended = login === undefined ? made.map(endAlone) : [endLogin(login, behindLock)];
+    const alone = made.filter(({ login }) => login === null);
+    const ended = [...[...new Set(ours)].map((login) => endLogin(login, behindLock)), ...alone.map(endAlone)];
     return (await Promise.all(ended)).every((done) => done);
 
     function endAlone(lease: Lease): Promise<boolean> {
@@ -218,18 +256,40 @@ export function createVaultStore() {
     }
   }
 
+  function labels(): readonly string[] {
+    return [...new Set([...logins.keys(), ...leases.keys(), ...earlier.keys(), ...renewals.labels()])];
+  }
+
+  /** Comes before the vault is another one, which may not open any more what opens Vault. */
+  function endReplaced(versionOf: (label: string) => SecretVersion | null): void {
+    for (const label of labels()) {
+      const made = [logins.get(label), leases.get(label)?.asking, earlier.get(label)?.asking];
+      const version = versionOf(label);
+      if (made.some((one) => one !== undefined && one.version !== version)) part(end(label, true));
+    }
+  }
+
   return {
     read,
     end,
+    endReplaced,
     /** Somebody refused what was made: it is not asked for again. */
     spend(label: string): void {
       const lease = leases.get(label);
       if (lease !== undefined) leases.set(label, { ...lease, renewable: false });
     },
-    labels: (): readonly string[] => [
-      ...new Set([...logins.keys(), ...leases.keys(), ...earlier.keys(), ...renewals.labels()]),
-    ],
+    labels,
   };
+}
+
+/** Whether it is lent from here, and asked for with the secret that an operator gave last. */
+function isCurrent({ core, label, version }: Asking<VaultSource>): boolean {
+  return core.credentials()?.sourceOf(label)?.version === version;
+}
+
+function replaced(label: string): Denied {
+  const words = `${label} was replaced or removed while its source was asked. Nothing was sent. Try again.`;
+  return new Denied("source_unavailable", words);
 }
 
 const LIFE_MIN_MS = 1_000;

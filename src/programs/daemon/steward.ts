@@ -8,6 +8,7 @@ import { inTurn } from "../../kernel/in-turn.ts";
 import type { Secret } from "../../kernel/secret.ts";
 import type { Login } from "../../surfaces/operator/logins.ts";
 import type { Steward } from "../../surfaces/operator/steward.ts";
+import { secretVersion } from "../../vault/entry.ts";
 import { fingerprintHome } from "../../vault/files/fingerprint.ts";
 import { checkHighWater, higher } from "../../vault/high-water.ts";
 import { rawPublicOf } from "../../vault/keys.ts";
@@ -106,6 +107,10 @@ export function createSteward(parts: StewardParts): DaemonSteward {
 
   async function takeNewer(): Promise<void> {
     const next = await readNewer();
+    gateway.tokens.endReplaced((label) => {
+      const entry = next.vault.credentials.find((one) => one.label === label);
+      return entry === undefined ? null : secretVersion(entry);
+    });
     const fits = state.compartment?.follow(next.vault) ?? true;
     const events = changesBetween(state.trust, next, envelope);
     state.trust = next;
