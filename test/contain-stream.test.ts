@@ -21,6 +21,12 @@ function modelPack(origin: string): string {
     limits: { response_bytes: 12000000 }
     input:
       name: { in: path, type: string, maxLength: 64 }
+  file.head:
+    effect: read
+    request: { method: HEAD, path: "/files/{name}", accept: "*/*" }
+    response: stream
+    input:
+      name: { in: path, type: string, maxLength: 64 }
 `;
 }
 
@@ -124,6 +130,26 @@ ${process.execPath} --input-type=module -e '${script.replaceAll("'", `'"'"'`)}'`
     );
     const log = await home.must(["audit", "export", "--log", join(home.folder, "audit")]);
     assert.equal(log.out.includes('"content":"hi"'), false, "the log has the conversation by digest");
+  },
+);
+
+test(
+  "a tool that asks for the head of a download hears its size from the provider, or nothing of one",
+  skip,
+  async () => {
+    provider.answer(({ method, url }, response) => {
+      if (method !== "HEAD") return void response.writeHead(404).end();
+      const size = url === "/files/unsized" ? { "transfer-encoding": "chunked" } : { "content-length": 9_437_184 };
+      response.writeHead(200, { "content-type": "application/zip", etag: '"1"', ...size }).end();
+    });
+    const asked = ["large", "unsized"].map((name) => `curl -sSI ${provider.origin}/files/${name}`).join(" && ");
+    const { code, out, err } = await contained(home, asked, spend);
+    assert.equal(code, 0, err);
+    const [large = "", unsized = ""] = out.split(/(?=^HTTP\/)/m).map((head) => head.toLowerCase());
+    assert.match(large, /^content-length: 9437184\r$/m);
+    assert.match(large, /^etag: "1"\r$/m);
+    assert.match(unsized, /^etag: "1"\r$/m);
+    assert.doesNotMatch(unsized, /^content-length/m);
   },
 );
 

@@ -6,12 +6,18 @@ import { test } from "node:test";
 import { createAuthority } from "../../conventions/box/authority.ts";
 import { createWays } from "./serve-requests.ts";
 
-test("the answer to a HEAD says nothing of a size, which nobody knows, and that of a GET says its own", async () => {
+test("the answer to a HEAD says the size that its provider told, and that of a GET says its own", async () => {
+  const sizes: readonly (readonly [string, string][])[] = [
+    [["Content-Length", "1048576"]],
+    [],
+    [["content-length", "99"]],
+  ];
+  let asked = 0;
   const { plain } = createWays({
     authority: createAuthority({ wallMs: () => 1_790_000_000_000 }, { bytes: randomBytes }),
     carry: async ({ method }) =>
       ({
-        ...{ status: 200, reason: "OK", headers: [["etag", '"1"']] },
+        ...{ status: 200, reason: "OK", headers: [["etag", '"1"'], ...(sizes[method === "HEAD" ? asked++ : 2] ?? [])] },
         body: method === "HEAD" ? "" : Buffer.from("{}").toString("base64"),
       }) as never,
     findHolder: () => null,
@@ -22,15 +28,15 @@ test("the answer to a HEAD says nothing of a size, which nobody knows, and that 
   await once(plain, "listening");
   const url = `http://127.0.0.1:${(plain.address() as AddressInfo).port}/v1/things/7`;
   try {
-    const sizes: (string | null)[] = [];
+    const told: (string | null)[] = [];
     for (const method of ["HEAD", "GET", "HEAD"]) {
       const answer = await fetch(url, { method });
       assert.equal(answer.headers.get("etag"), '"1"');
       assert.equal(await answer.text(), method === "GET" ? "{}" : "");
       assert.equal(answer.headers.get("transfer-encoding"), null);
-      sizes.push(answer.headers.get("content-length"));
+      told.push(answer.headers.get("content-length"));
     }
-    assert.deepEqual(sizes, [null, "2", null]);
+    assert.deepEqual(told, ["1048576", "2", null]);
   } finally {
     plain.close();
     plain.closeAllConnections();

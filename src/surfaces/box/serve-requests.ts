@@ -39,6 +39,8 @@ interface ToldAnswer extends BoxAnswer {
 const NO_NAME = "no-name.invalid";
 const HOP_BY_HOP = new Set(["connection", "keep-alive", "transfer-encoding", "content-length", "upgrade", "trailer"]);
 
+const LENGTH = /^[0-9]{1,15}$/;
+
 /** Serves both listeners of a box for as long as it lives. */
 export function serveRequests(
   sockets: { readonly https: readonly Server[]; readonly http: readonly Server[] },
@@ -225,9 +227,11 @@ async function write(response: ServerResponse, { status, reason, headers, body, 
   response.sendDate = false;
   const hasBody = status >= 200 && status !== 204 && status !== 304;
   const lines = headers.filter(([name]) => !HOP_BY_HOP.has(name.toLowerCase())).flat();
-  // To a HEAD it would be the size of what a GET answers, which nobody told us.
-  const sized = hasBody && pieces === undefined && response.req.method !== "HEAD";
-  response.writeHead(status, reason, [...lines, ...(sized ? ["content-length", String(body.length)] : [])]);
+  // To a HEAD it is the size of what a GET answers, which its provider may have told.
+  const told = headers.find(([name]) => name.toLowerCase() === "content-length")?.[1];
+  const size = response.req.method === "HEAD" ? told : String(body.length);
+  const sized = hasBody && pieces === undefined && size !== undefined && LENGTH.test(size);
+  response.writeHead(status, reason, [...lines, ...(sized ? ["content-length", size] : [])]);
   if (pieces === undefined) response.end(hasBody ? body : undefined);
   else await pass(response, pieces);
 }

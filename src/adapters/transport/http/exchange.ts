@@ -74,6 +74,7 @@ class AnswerReader implements Reader {
   readonly #room: AnswerRoom | undefined;
   readonly #holder: AnswerHolder | undefined;
   #responseBytes: number;
+  readonly #method: string;
   readonly #answerHeader: string | undefined;
   readonly #connection: Connection;
   readonly #stop: Stop;
@@ -97,6 +98,7 @@ class AnswerReader implements Reader {
   constructor(request: ExchangeRequest, connection: Connection, stop: Stop, resolve: (exchanged: Exchanged) => void) {
     this.#connection = connection;
     this.#responseBytes = request.responseBytes;
+    this.#method = request.method;
     this.#answerHeader = request.answerHeader;
     this.#room = request.room;
     this.#holder = request.holder;
@@ -115,7 +117,7 @@ class AnswerReader implements Reader {
   }
 
   onHead(answer: AnswerHead): void {
-    const head = readResponseHead(answer.fields, this.#answerHeader);
+    const head = readResponseHead(answer.fields, this.#method, this.#answerHeader);
     this.#answer = answer;
     this.#head = head;
     if (answer.framing === "none") return;

@@ -32,6 +32,8 @@ const ALLOWED = new Set([
   "x-ratelimit-reset",
 ]);
 
+const SIZE = "content-length";
+
 /** In this order: the first one present names the exchange on the provider's side. */
 const REQUEST_ID = [
   "x-request-id",
@@ -65,8 +67,11 @@ export interface ResponseHead {
   readonly encoded: boolean;
 }
 
-/** Names in lower case and values, in turns, as they came. `also` is one more name that is let through. */
-export function readResponseHead(fields: readonly string[], also?: string): ResponseHead {
+/**
+ * Names in lower case and values, in turns, as they came. `also` is one more name that is let through. To HEAD an answer says the
+ * size that GET would be answered with, unless that is one of a coding.
+ */
+export function readResponseHead(fields: readonly string[], method: string, also?: string): ResponseHead {
   const headers: Record<string, string> = {};
   /** Fields that can have one value and came with two. */
   const unclear: string[] = [];
@@ -74,13 +79,13 @@ export function readResponseHead(fields: readonly string[], also?: string): Resp
   for (let index = 0; index < fields.length; index += 2) {
     const [name = "", value = ""] = [fields[index], fields[index + 1]];
     if (name === "content-encoding") encoded ||= value !== "" && value.toLowerCase() !== "identity";
-    if (!ALLOWED.has(name) && name !== also) continue;
+    if (!ALLOWED.has(name) && name !== also && !(name === SIZE && method === "HEAD")) continue;
     const held = Object.hasOwn(headers, name) ? headers[name] : undefined;
     if (held === undefined) headers[name] = value;
     else if (LISTS.has(name)) headers[name] = `${held}, ${value}`;
     else if (held !== value) unclear.push(name);
   }
-  for (const name of unclear) delete headers[name];
+  for (const name of encoded ? [...unclear, SIZE] : unclear) delete headers[name];
   return { headers, encoded };
 }
 

@@ -186,6 +186,22 @@ describe("answered: the provider gave a whole answer", () => {
     }
   });
 
+  test("to HEAD an answer says the size that GET would be answered with, and to no other method", async () => {
+    for (const [method, fields, told] of [
+      ["HEAD", "Content-Length: 1048576\r\n", "1048576"],
+      ["HEAD", "Content-Length: 0\r\n", "0"],
+      ["HEAD", "Transfer-Encoding: chunked\r\n", undefined],
+      ["HEAD", "Content-Encoding: gzip\r\nContent-Length: 99\r\n", undefined],
+      ["GET", "Content-Length: 0\r\n", undefined],
+    ] as const) {
+      await using server = await startScriptedServer(answering(`HTTP/1.1 200 OK\r\n${fields}\r\n`));
+      using transport = rehearse();
+      const seen = await transport.send({ url: at(server), method });
+      assert.ok(seen.kind === "answered", fields);
+      assert.equal(seen.headers["content-length"], told, fields);
+    }
+  });
+
   test("an early refusal is the answer although the body was not read, and that connection is not used again", async () => {
     await using server = await startScriptedServer({
       onHead: (socket) => {
