@@ -66,6 +66,27 @@ test("a gateway that systemd could not start is not said to run", async (t) => {
   assert.match(said.join("\n"), /^gateway_unreachable: .*systemctl --user status gw/m);
 });
 
+test("installed again for another home, what systemd runs is started anew, and left alone for the same one", async (t) => {
+  const { io, ports, options, makeHome, asked, unit, said } = stage(t, true);
+  makeHome();
+  const other = join(ports.userHome, "other");
+  mkdirSync(other);
+  writeFileSync(join(other, "vault.json"), "{}");
+  const again = async (home: string): Promise<readonly string[]> => {
+    asked.length = 0;
+    assert.equal(await runInstall({ ...options, home }, io, ports), 0);
+    return asked.slice(1);
+  };
+  const begins = ["daemon-reload", "enable --now gw.service"];
+  assert.deepEqual(await again(options.home), begins);
+  assert.deepEqual(await again(options.home), begins);
+  assert.deepEqual(await again(other), ["daemon-reload", "enable gw.service", "restart gw.service"]);
+  assert.ok(readFileSync(unit, "utf8").includes(other));
+  assert.equal(said.filter((line) => line.includes("was stopped")).length, 1);
+  const systemctl = (words: readonly string[]): boolean => words[0] !== "restart";
+  assert.equal(await runInstall(options, io, { ...ports, systemctl }), 3);
+});
+
 test("what systemd linked goes too where it no longer runs, and no link of somebody else's", async (t) => {
   const { io, ports, options, makeHome, unit, said } = stage(t, true);
   makeHome();
@@ -82,12 +103,17 @@ test("what systemd linked goes too where it no longer runs, and no link of someb
 });
 
 test("without systemd a plain script starts the gateway", async (t) => {
-  const { io, ports, options, makeHome, unit, script } = stage(t, false);
+  const { io, ports, options, makeHome, unit, script, said } = stage(t, false);
   makeHome();
   assert.equal(await runInstall(options, io, ports), 0);
   assert.equal(statSync(script).mode & 0o777, 0o700);
   assert.match(readFileSync(script, "utf8"), /^exec '\/opt\/with \${space}\/gw' up --locked --home '/m);
   assert.equal(existsSync(unit), false);
+  assert.ok(!said.some((line) => line.includes("Ctrl-C")));
+  mkdirSync(join(ports.userHome, "other"));
+  writeFileSync(join(ports.userHome, "other", "vault.json"), "{}");
+  assert.equal(await runInstall({ ...options, home: join(ports.userHome, "other") }, io, ports), 0);
+  assert.ok(said.some((line) => line.includes("Ctrl-C")));
   assert.equal(await runUninstall(options, io, ports), 0);
   assert.equal(existsSync(script), false);
 });

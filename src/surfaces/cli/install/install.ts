@@ -19,6 +19,9 @@ export interface InstallPorts {
   systemctl(words: readonly string[]): boolean;
 }
 
+const UNIT = "gw.service";
+const STOPPED = "It was another one before: the gateway that it had started was stopped.";
+const RUNS_ON = "A gateway that the script started before runs on, until Ctrl-C there.";
 const MARK = "# Written by gw install --user; gw uninstall takes it away.";
 
 /** `gw install --user`: a unit of the user's own systemd, or a plain script where there is none. */
@@ -33,17 +36,25 @@ export function runInstall(options: BaseOptions, io: CliIo, ports: InstallPorts)
     const path = managed ? unit : script;
     makeFolder(dirname(path), 0o755);
     const text = managed ? unitText(options.home, ports.program) : scriptText(options.home, ports.program);
+    // What was started from another text, for another home say, runs on as it was until it is started anew.
+    const other = existsSync(path) && readFileSync(path, "utf8") !== text;
     replaceFile(path, Buffer.from(text, "utf8"), ports.random);
     if (managed) {
-      ports.systemctl(["daemon-reload"]);
-      if (!ports.systemctl(["enable", "--now", "gw.service"])) {
+      const start = other
+        ? [
+            ["enable", UNIT],
+            ["restart", UNIT],
+          ]
+        : [["enable", "--now", UNIT]];
+      if (![["daemon-reload"], ...start].every((words) => ports.systemctl(words))) {
         const next = "Why: systemctl --user status gw; once that is mended: systemctl --user restart gw";
         throw new Denied("gateway_unreachable", `Wrote ${path}, but the gateway did not start. ${next}`);
       }
     } else chmodSync(path, 0o700);
-    if (options.json) io.out(JSON.stringify({ installed: path, systemd: managed }));
+    if (options.json) io.out(JSON.stringify({ installed: path, systemd: managed, replaced: other }));
     else {
       sayProse(io, `Wrote ${path}.`, 2);
+      if (other) sayProse(io, managed ? STOPPED : `${RUNS_ON} It may be that of another home.`, 2);
       sayProse(
         io,
         managed
@@ -62,7 +73,7 @@ export function runUninstall(options: BaseOptions, io: CliIo, ports: InstallPort
     const { unit, script, wants } = placesOf(ports);
     const there = [unit, script].filter((path) => existsSync(path));
     for (const path of there) requireOurs(path);
-    if (there.includes(unit)) ports.systemctl(["disable", "--now", "gw.service"]);
+    if (there.includes(unit)) ports.systemctl(["disable", "--now", UNIT]);
     // As `systemctl disable` would: where no systemd of the user runs, its link would stay and name a unit that is gone.
     if (leadsTo(wants, unit)) there.push(wants);
     for (const path of there) rmSync(path);
@@ -72,7 +83,7 @@ export function runUninstall(options: BaseOptions, io: CliIo, ports: InstallPort
     else {
       const removed = `Removed ${there.join(" and ")}. ${options.home} is untouched: it holds your secrets and your log.`;
       sayProse(io, removed, 2);
-      if (there.includes(script)) sayProse(io, "A gateway that the script started runs on, until Ctrl-C there.", 2);
+      if (there.includes(script)) sayProse(io, RUNS_ON, 2);
     }
     return exits.done;
   });
@@ -81,8 +92,8 @@ export function runUninstall(options: BaseOptions, io: CliIo, ports: InstallPort
 function placesOf({ userHome }: InstallPorts) {
   const units = join(userHome, ".config", "systemd", "user");
   return {
-    unit: join(units, "gw.service"),
-    wants: join(units, "default.target.wants", "gw.service"),
+    unit: join(units, UNIT),
+    wants: join(units, "default.target.wants", UNIT),
     script: join(userHome, ".local", "bin", "gw-start"),
   };
 }
