@@ -9,6 +9,10 @@ import type { HubConnection } from "./connect.ts";
 import { startShipper } from "./ship.ts";
 
 const resting = () => new Promise((resolve) => setImmediate(resolve));
+/** As many as it takes until all wait for something. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 50; turn++) await resting();
+}
 
 /** A shipper of a real log, and a hub that takes everything. Time stands still but for what a test does, so that no beat is due. */
 async function startHere() {
@@ -57,15 +61,20 @@ async function startHere() {
   return { here, log, shipper, end };
 }
 
-test("a connection that is lost while nothing is to be said is known at once, and made anew", {
-  timeout: 120_000,
-}, async () => {
+test("a connection that is lost while nothing is to be said, or while that is gathered, is known at once, and made anew", async () => {
   const { here, log, shipper, end } = await startHere();
   try {
     assert.equal(await shipper.reach(log.head().frame), true);
-    here.lost[0]?.();
-    while (here.lost.length < 2 || shipper.status().trouble !== null) await resting();
-    assert.deepEqual(here.troubles, ["hub_unreachable"]);
+    for (const [times, isGathering] of [false, true].entries()) {
+      await turns();
+      if (isGathering) shipper.wake();
+      await turns();
+      assert.equal(shipper.status().trouble, null);
+      here.lost[times]?.();
+      await turns();
+      assert.deepEqual(here.troubles.splice(0), ["hub_unreachable"]);
+      assert.deepEqual([here.lost.length, shipper.status().trouble], [times + 2, null]);
+    }
     await log.seal();
     assert.equal(await shipper.reach(log.head().frame), true, "over the new one");
   } finally {

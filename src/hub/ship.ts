@@ -208,9 +208,15 @@ export function startShipper(parts: ShipperParts): Shipper {
     }
   }
 
+  const hurry = (): void => {
+    hurried.wake();
+    woken.wake();
+  };
+
   const ended = keepConnected(parts, {
     work,
-    wake: () => woken.wake(),
+    // Nothing is worth gathering for a connection that is gone: until that is known, calls are let through to be refused.
+    wake: hurry,
     failed(error) {
       if (stopped) return;
       reachableMs = null;
@@ -232,8 +238,7 @@ export function startShipper(parts: ShipperParts): Shipper {
       if (over || trouble !== null) return Promise.resolve(false);
       return new Promise((tell) => {
         waiting.push({ frame, tell });
-        hurried.wake();
-        woken.wake();
+        hurry();
       });
     },
     silentMs: () => (heardMs === null ? null : clock.bootMs() - heardMs),

@@ -1,19 +1,30 @@
 import assert from "node:assert/strict";
 import { createHash, generateKeyPairSync } from "node:crypto";
 import { test } from "node:test";
+import { Denied } from "../../kernel/failure.ts";
 import type { HubConnection } from "../connect.ts";
+import type { RowKey } from "./parts.ts";
 import { startState } from "./state.ts";
 import type { RememberedTerm } from "./words.ts";
+
+/** As many as it takes until all wait for something. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
+}
 
 /** What is asked of a hub that takes everything; the first connection comes when `come` is called. */
 function startHere(remembered: RememberedTerm | null) {
   const asked: { readonly text: string; readonly values: readonly unknown[] }[] = [];
+  const troubles: string[] = [];
+  const lost: (() => void)[] = [];
+  let isGone = false;
   const connection = {
     async ask(text: string, values: readonly unknown[]) {
       asked.push({ text, values });
+      if (isGone) throw new Denied("hub_unreachable", "gone");
       return text.startsWith("with") ? [{ moved: true }] : [];
     },
-    onLost: () => undefined,
+    onLost: (told: () => void) => void lost.push(told),
     close: async () => undefined,
   } as unknown as HubConnection;
   const { promise: first, resolve: come } = Promise.withResolvers<void>();
@@ -35,33 +46,59 @@ function startHere(remembered: RememberedTerm | null) {
     remember: async (term) => {
       kept = term;
     },
-    ...{ isOpen: () => true, all: () => [], find: () => null, isEndedElsewhere: () => false },
+    ...{
+      isOpen: () => true,
+      all: () => [],
+      find: (key: RowKey) => ({ ...key, runId: "run_1", state: "observing", body: {} }),
+      isEndedElsewhere: () => false,
+    },
     ...{ onTaken: async () => undefined, has: () => true, isHome: () => true, requireReadable: () => undefined },
-    ...{ awaited: () => [], onTold: async () => undefined, onTrouble: assert.fail },
+    ...{ awaited: () => [], onTold: async () => undefined, onTrouble: ({ code }) => void troubles.push(code) },
     onAdopted: async () => ({ operations: 0, deployments: 0, minted: 0 }),
   });
   const askedFor = (word: string) => asked.filter(({ text }) => text.includes(word));
-  return { keeper, come, askedFor, kept: () => kept };
+  const lose = (): void => {
+    isGone = true;
+    for (const told of lost) told();
+  };
+  return { keeper, come, lose, askedFor, kept: () => kept, troubles };
 }
 
 test("who ends the sharing while there is no connection yet begins nothing, and takes away what it said before", {
   timeout: 10_000,
 }, async ({ signal }) => {
-  const { keeper, come, askedFor, kept } = startHere({ term: 3, tick: 7 });
+  const { keeper, come, askedFor, kept, troubles } = startHere({ term: 3, tick: 7 });
   keeper.close("withdraw");
   come();
   while (askedFor("delete from gw_hub.state_head").length === 0 && !signal.aborted) await new Promise(setImmediate);
   assert.equal(askedFor("insert into").length, 0);
   assert.deepEqual(askedFor("delete")[0]?.values, ["web1", 3], "and nothing that is begun since");
-  assert.deepEqual(kept(), { term: 3, tick: 0 });
+  assert.deepEqual([kept(), troubles], [{ term: 3, tick: 0 }, []]);
 });
 
 test("a hub that shows nothing of what this gateway took away itself was not put back", {
   timeout: 10_000,
 }, async ({ signal }) => {
-  const { keeper, come } = startHere({ term: 3, tick: 0 });
+  const { keeper, come, troubles } = startHere({ term: 3, tick: 0 });
   come();
   while (keeper.status().term === 0 && !signal.aborted) await new Promise(setImmediate);
   assert.equal(keeper.status().term, 4, "a term that was never on any hub");
+  assert.deepEqual(troubles, []);
   keeper.close();
+});
+
+test("a connection that is lost while nothing is to be said, or while that is gathered, is known at once", async () => {
+  const row = { table: "operations", id: "op_1" };
+  for (const isGathering of [false, true]) {
+    const { keeper, come, lose, troubles } = startHere(null);
+    come();
+    await turns();
+    if (isGathering) keeper.touch([row]);
+    await turns();
+    assert.deepEqual([keeper.status().term, keeper.status().trouble], [1, null]);
+    lose();
+    await turns();
+    assert.deepEqual([keeper.status().trouble?.code, troubles], ["hub_unreachable", ["hub_unreachable"]]);
+    keeper.close();
+  }
 });

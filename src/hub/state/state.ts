@@ -161,9 +161,14 @@ export function startState(parts: StateParts): StateKeeper {
     return trouble?.code === "hub_refused" ? away() : trouble;
   }
 
+  const hurry = (): void => {
+    woken.wake();
+    hurried.wake();
+  };
+
   const ended = keepConnected(parts, {
     work,
-    wake: () => woken.wake(),
+    wake: hurry,
     failed(error) {
       const next = troubleOf(error);
       // What the database refuses may be a term that is gone: the next look tells.
@@ -202,8 +207,7 @@ export function startState(parts: StateParts): StateKeeper {
     }),
     close(then) {
       closed = true;
-      woken.wake();
-      hurried.wake();
+      hurry();
       refuse(away());
       void current?.close();
       if (then !== "withdraw") return;
