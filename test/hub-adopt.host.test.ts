@@ -186,6 +186,12 @@ async function sharedBy({ name }: Host): Promise<number | undefined> {
   return found[0]?.count;
 }
 
+/** False where all is well. */
+async function troubleOf({ home }: Host): Promise<Members | false> {
+  const { trouble } = (await home.status())["hub"] as { readonly trouble: Members | null };
+  return trouble ?? false;
+}
+
 const shares = (host: Host, rows: number): Promise<unknown> =>
   until(`${host.name} has ${rows} rows on the hub`, async () => (await sharedBy(host)) === rows);
 
@@ -382,6 +388,10 @@ real("no side effect leaves while the hub is away, reads go on, and nothing stop
   assert.equal(outcomeOf(cut), "error", cut.text);
   assert.match(cut.text, /never_sent.*hub_unreachable/s);
   assert.equal(provider.received.length, before);
+  // What the first one waited for in vain, the next ones do not wait for.
+  const known = await until("gw status says so", async () => troubleOf(web1));
+  assert.match(String(known["message"]), /no word .* for \d+ seconds/);
+  assert.equal(outcomeOf(await change(web1, "never")), "hub_unreachable");
   assert.equal(outcomeOf(await call(web1.agent, web1.run, "acme.thing.get", { id: "after" })), "success");
   way.heal();
   await until("effects go on", async () => outcomeOf(await change(web1, "again")) === "success");
@@ -406,8 +416,8 @@ real("a database that takes no word of a gateway is asked at a pace of ours, and
     const kept = await change(web1, "kept out");
     assert.match(kept.text, /hub_unreachable/);
     await until("it says so", async () => {
-      const { trouble } = (await web1.home.status())["hub"] as { readonly trouble: Members | null };
-      return trouble?.["code"] === "hub_refused";
+      const trouble = await troubleOf(web1);
+      return trouble !== false && trouble["code"] === "hub_refused";
     });
     const said = await words();
     await sleep(2_000);
@@ -416,9 +426,7 @@ real("a database that takes no word of a gateway is asked at a pace of ours, and
   }
   assert.equal(provider.received.length, before);
   await cluster.sql("drop function public.keep_out() cascade; drop sequence public.words");
-  await until("it is let in", async () => {
-    return ((await web1.home.status())["hub"] as Members)["trouble"] === null;
-  });
+  await until("it is let in", async () => (await troubleOf(web1)) === false);
   assert.equal(outcomeOf(await change(web1, "let in")), "success");
 });
 
@@ -791,7 +799,7 @@ real("what is no longer shared is on the hub no longer, the host goes on alone, 
   // Nobody took the hub back: this host had removed what was there.
   await web1.home.must(["hub", "set", "--operations", "shared"]);
   await until("web1 has a term", async () => (await sharedBy(web1)) !== undefined);
-  await until("it is well", async () => ((await web1.home.status())["hub"] as Members)["trouble"] === null);
+  await until("it is well", async () => (await troubleOf(web1)) === false);
   assert.equal(outcomeOf(await change(web1, "together")), "success");
 });
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash, generateKeyPairSync } from "node:crypto";
 import { test } from "node:test";
+import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { HubConnection } from "../connect.ts";
 import type { RowKey } from "./parts.ts";
@@ -18,9 +19,12 @@ function startHere(remembered: RememberedTerm | null) {
   const troubles: string[] = [];
   const lost: (() => void)[] = [];
   let isGone = false;
+  let answers = Promise.resolve();
+  const resting: { readonly ms: number; resolve(): void }[] = [];
   const connection = {
     async ask(text: string, values: readonly unknown[]) {
       asked.push({ text, values });
+      await answers;
       if (isGone) throw new Denied("hub_unreachable", "gone");
       return text.startsWith("with") ? [{ moved: true }] : [];
     },
@@ -39,7 +43,13 @@ function startHere(remembered: RememberedTerm | null) {
     },
     operators: () => [],
     clock: { wallMs: () => 1_700_000_000_000, bootMs: () => 0, bootId: () => "boot" },
-    sleep: { sleep: (_ms, signal) => new Promise((resolve) => signal?.addEventListener("abort", () => resolve())) },
+    sleep: {
+      sleep: (ms, signal) =>
+        new Promise((resolve) => {
+          resting.push({ ms, resolve });
+          signal?.addEventListener("abort", () => resolve());
+        }),
+    },
     connect: () => first.then(() => connection),
     recall: () => kept,
     lastTerm: () => kept?.term ?? 0,
@@ -61,7 +71,17 @@ function startHere(remembered: RememberedTerm | null) {
     isGone = true;
     for (const told of lost) told();
   };
-  return { keeper, come, lose, askedFor, kept: () => kept, troubles };
+  /** It answers nothing until the function that this gives is called. */
+  const hang = (): (() => void) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    answers = promise;
+    return resolve;
+  };
+  /** Whoever rests for so long has done so. */
+  const pass = (long: number): void => {
+    for (const { ms, resolve } of resting) if (ms === long) resolve();
+  };
+  return { keeper, come, lose, hang, pass, askedFor, kept: () => kept, troubles };
 }
 
 test("who ends the sharing while there is no connection yet begins nothing, and takes away what it said before", {
@@ -101,4 +121,27 @@ test("a connection that is lost while nothing is to be said, or while that is ga
     assert.deepEqual([keeper.status().trouble?.code, troubles], ["hub_unreachable", ["hub_unreachable"]]);
     keeper.close();
   }
+});
+
+test("once a call has waited in vain, status says so and the next ones are refused, until the hub answers", async () => {
+  const { keeper, come, hang, pass, troubles } = startHere(null);
+  const row = (id: string) => ({ table: "attempts", id, runId: "run_1", state: "sent", body: { side_effect: true } });
+  const isAway = { code: "hub_unreachable" };
+  come();
+  await turns();
+  const answer = hang();
+  const waited = assert.rejects(keeper.put([row("evt_1")]), isAway);
+  await turns();
+  assert.doesNotThrow(keeper.requireReady);
+  pass(defaults.hubWaitMs);
+  await waited;
+  assert.equal(keeper.status().trouble?.code, "hub_unreachable");
+  assert.throws(keeper.requireReady, isAway);
+  await assert.rejects(keeper.put([row("evt_2")]), isAway);
+  answer();
+  await turns();
+  assert.equal(keeper.status().trouble, null);
+  await keeper.put([row("evt_3")]);
+  assert.deepEqual(troubles, ["hub_unreachable"]);
+  keeper.close();
 });

@@ -10,7 +10,18 @@ import type { RowKey, StateParts } from "./parts.ts";
 import type { SharedRow } from "./rows.ts";
 import { followTakenOver } from "./taken-over.ts";
 import { collectUnsaid, nameOf, type Unsaid, type Waiting } from "./unsaid.ts";
-import { away, BEGIN, forked, MOVE, notTaken, type RememberedTerm, rolledBack, WITHDRAWN, withdraw } from "./words.ts";
+import {
+  away,
+  BEGIN,
+  forked,
+  late,
+  MOVE,
+  notTaken,
+  type RememberedTerm,
+  rolledBack,
+  WITHDRAWN,
+  withdraw,
+} from "./words.ts";
 
 export interface StateKeeper {
   /** Resolves once these rows are on the hub, under a term that is still this gateway's. Denied otherwise: nothing may leave then. */
@@ -51,10 +62,19 @@ export function startState(parts: StateParts): StateKeeper {
   // What was taken away is not missed.
   const remembered = recalled?.tick === WITHDRAWN ? null : recalled;
   const takenOver = followTakenOver(parts);
-  const unsaid = collectUnsaid(parts, (isUrgent) => {
+  const unsaid = collectUnsaid(parts, (isUrgent) => (isUrgent ? hurry() : woken.wake()), wait);
+
+  function hurry(): void {
     woken.wake();
-    if (isUrgent) hurried.wake();
-  });
+    hurried.wake();
+  }
+
+  /** One call found out that the hub does not answer: the next ones are refused, until it does. */
+  function wait(): void {
+    if (trouble !== null) return;
+    trouble = late();
+    parts.onTrouble(trouble);
+  }
 
   function wordOf(term: number, tick: number, { rows: all, waiting }: ReturnType<Unsaid["take"]>): Spoken {
     const rows = new Map<string, SharedRow | null>(all);
@@ -160,11 +180,6 @@ export function startState(parts: StateParts): StateKeeper {
     if (closed) return away();
     return trouble?.code === "hub_refused" ? away() : trouble;
   }
-
-  const hurry = (): void => {
-    woken.wake();
-    hurried.wake();
-  };
 
   const ended = keepConnected(parts, {
     work,

@@ -34,8 +34,8 @@ export interface Unsaid {
 
 type Needs = Pick<StateParts, "all" | "find" | "isOpen" | "isEndedElsewhere" | "sleep">;
 
-/** `news` is called with every row, and says whether somebody waits for it. */
-export function collectUnsaid(parts: Needs, news: (isUrgent: boolean) => void): Unsaid {
+/** `news` is called with every row, and says whether somebody waits for it; `late` when somebody has waited for too long. */
+export function collectUnsaid(parts: Needs, news: (isUrgent: boolean) => void, late: () => void): Unsaid {
   let queue: Waiting[] = [];
   const dirty = new Map<string, RowKey>();
   const watched = new Map<string, RowKey>();
@@ -68,6 +68,7 @@ export function collectUnsaid(parts: Needs, news: (isUrgent: boolean) => void): 
           if (stop.aborted) return;
           queue = queue.filter((one) => one !== waiting);
           touch(rows);
+          late();
           reject(away());
         });
       }),

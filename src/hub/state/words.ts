@@ -1,3 +1,4 @@
+import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { HubConnection } from "../connect.ts";
 import { HUB_SCHEMA } from "../schema.ts";
@@ -53,6 +54,13 @@ export function away(): Denied {
   return new Denied(
     "hub_unreachable",
     "The hub did not take on record what is under way here, and signed policy sends no side effect without that. Nothing was sent. Try again when gw status shows the hub.",
+  );
+}
+
+export function late(): Denied {
+  return new Denied(
+    "hub_unreachable",
+    `The hub's database has taken no word about what is under way here for ${defaults.hubWaitMs / 1_000} seconds, and signed policy sends no side effect without that. Nothing with an effect is sent until it does.`,
   );
 }
 

@@ -6,6 +6,7 @@ import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { NO_HUB_RULES } from "../../../vault/policy/policy.ts";
 import { createHubGate } from "./gate.ts";
+import { hubStatus } from "./status.ts";
 
 test("where work may be taken over, nothing leaves a gateway that the hub has not heard for half the time after which it may be", async () => {
   let silentMs: number | null = 0;
@@ -31,6 +32,46 @@ test("where work may be taken over, nothing leaves a gateway that the hub has no
   }
   operations = "own";
   await send();
+});
+
+test("a call that needs the hub is refused where gw status says what is wrong, or that it connects, and nowhere else", () => {
+  const { hubSilentMs: most } = defaults;
+  const gone = new Denied("hub_unreachable", "gone");
+  for (const rules of [
+    { ...NO_HUB_RULES, operations: "shared" as const },
+    { ...NO_HUB_RULES, log: "before_answer" as const },
+  ])
+    for (const silentMs of [null, 0, most / 2 - 1, most / 2, most - 1, most])
+      for (const trouble of [null, gone]) {
+        const known = { reachableMs: silentMs, tick: 1, behind: 0, fleet: [], trouble };
+        const shipper = {
+          reach: () => Promise.resolve(true),
+          silentMs: () => silentMs,
+          status: () => known,
+          wake: () => undefined,
+          finish: async () => undefined,
+        };
+        const gate = createHubGate({
+          log: { head: () => ({ frame: 1 }) },
+          sleep: { sleep: () => new Promise(() => undefined) },
+          rules: () => rules,
+          shipper: () => shipper,
+          limits: () => null,
+          arrived: async () => undefined,
+        });
+        const says = hubStatus(
+          { hubId: "hub_1", rules, gateways: [] },
+          {
+            ...{ joined: null, shipper, keeper: null, queue: null, limits: null, waiting: null, following: null },
+            trouble: null,
+          },
+        );
+        const isWell = says["trouble"] === null && says["reachable_ms"] !== null;
+        const admit = () => gate.admit({ sideEffect: true, standing: true });
+        const about = `${rules.operations} ${rules.log} ${silentMs} ${trouble?.code}`;
+        if (isWell) assert.doesNotThrow(admit, about);
+        else assert.throws(admit, { code: "hub_unreachable" }, about);
+      }
 });
 
 test("what a send costs counts also where an earlier send of its call took the money of the limit, and what was not taken is not given back", async () => {

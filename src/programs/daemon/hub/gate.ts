@@ -47,9 +47,9 @@ export function createHubGate({ log, sleep, rules, shipper, limits, arrived }: G
     }
   }
 
-  function isAway(): boolean {
+  function isAway(shares: boolean): boolean {
     const now = shipper();
-    return now === null || now.status().trouble !== null || (now.silentMs() ?? Infinity) >= defaults.hubSilentMs;
+    return now === null || now.silentMs() === null || wrongWith(now, shares) !== null;
   }
 
   /** From the hub's last word to this gateway, and by a clock that nobody sets. Before its first word there is none. */
@@ -102,7 +102,7 @@ export function createHubGate({ log, sleep, rules, shipper, limits, arrived }: G
   return {
     admit({ sideEffect, standing }) {
       const shares = sideEffect && rules()?.operations === "shared";
-      if ((!holdsAnswers() && !shares) || !isAway() || (standing && !sideEffect && isInGrace())) return;
+      if ((!holdsAnswers() && !shares) || !isAway(shares) || (standing && !sideEffect && isInGrace())) return;
       throw away(
         `${sideEffect || !standing ? "" : " The time for which reads go on without it is over."} Nothing was sent.`,
       );
@@ -110,8 +110,8 @@ export function createHubGate({ log, sleep, rules, shipper, limits, arrived }: G
     async beforeSend({ frame }, attemptId) {
       const [there] = await Promise.all([holdsAnswers() ? reach(frame) : true, arrived(attemptId)]);
       if (there !== true) throw away(" What was about to be sent could not be put on record there, so nothing was.");
-      // Nobody takes over from a gateway that the hub heard a moment ago. One that slept since may have been taken over.
-      if (rules()?.operations === "shared" && (shipper()?.silentMs() ?? Infinity) >= defaults.hubSilentMs / 2)
+      // One that slept since its intent may have been taken over.
+      if (rules()?.operations === "shared" && (shipper()?.silentMs() ?? Infinity) >= mostSilentMs(true))
         throw away(
           " It has not heard of this gateway for too long, and another may have taken over. Nothing was sent.",
         );
@@ -126,12 +126,26 @@ export function createHubGate({ log, sleep, rules, shipper, limits, arrived }: G
       // An effect cannot be taken back: its answer waits for the hub, or until policy no longer asks for that.
       while (holdsAnswers() && (await reach(frame)) !== true) {
         if (!sideEffect && isInGrace()) return;
-        if (!sideEffect && isAway())
+        if (!sideEffect && isAway(false))
           throw away(" It was read, and is not told: the record of it could not be put there.");
         await sleep.sleep(defaults.hubAgainMs);
       }
     },
   };
+}
+
+/** For how long the hub may take no word before what needs it is refused. Nobody takes over from a gateway that it heard a moment ago. */
+const mostSilentMs = (shares: boolean): number => (shares ? defaults.hubSilentMs / 2 : defaults.hubSilentMs);
+
+/** Why what needs the hub is refused now, as `gw status` says it too. */
+export function wrongWith(shipper: Pick<Shipper, "silentMs" | "status">, shares: boolean): Denied | null {
+  const silentMs = shipper.silentMs() ?? 0;
+  const { trouble } = shipper.status();
+  if (trouble !== null || silentMs < mostSilentMs(shares)) return trouble;
+  return new Denied(
+    "hub_unreachable",
+    `The hub's database has taken no word of this gateway for ${Math.floor(silentMs / 1_000)} seconds.`,
+  );
 }
 
 function away(more: string): Denied {

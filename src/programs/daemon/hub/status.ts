@@ -8,6 +8,7 @@ import type { Denied } from "../../../kernel/failure.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
 import type { HubMembership, HubPolicy } from "../../../vault/policy/policy.ts";
 import type { Following } from "./follow.ts";
+import { wrongWith } from "./gate.ts";
 import type { HubWaiting } from "./waiting.ts";
 
 /** What there is of the way to the hub now. */
@@ -31,14 +32,15 @@ export function hubStatus({ hubId, rules, gateways }: HubPolicy, parts: HubParts
     (one) => !one.ofVault || gateways.some(({ gateway }) => gateway === one.gateway),
   );
   const kept = keeper?.status() ?? null;
-  const wrong = now?.trouble ?? kept?.trouble ?? trouble ?? queue?.trouble() ?? following?.trouble() ?? null;
+  const away = shipper === null ? null : wrongWith(shipper, rules.operations === "shared");
+  const wrong = away ?? kept?.trouble ?? trouble ?? queue?.trouble() ?? following?.trouble() ?? null;
   return {
     hub_id: hubId,
     gateway: joined?.gateway ?? null,
     waits_for_unlock: now === null && trouble === null,
     asks: waiting?.status() ?? null,
     unlock_by_hub: (joined?.waiting ?? waiting?.status() ?? null) !== null,
-    reachable_ms: now?.reachableMs ?? null,
+    reachable_ms: away === null ? (now?.reachableMs ?? null) : null,
     tick: now?.tick ?? null,
     behind: now?.behind ?? null,
     gateways: now === null ? null : fleet.length,
