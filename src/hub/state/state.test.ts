@@ -145,3 +145,23 @@ test("once a call has waited in vain, status says so and the next ones are refus
   assert.deepEqual(troubles, ["hub_unreachable"]);
   keeper.close();
 });
+
+test("what is on its way to the hub counts as not there yet, until the hub has answered", async () => {
+  const { keeper, come, hang, pass } = startHere(null);
+  come();
+  await turns();
+  const answer = hang();
+  const waits: number[] = [];
+  const note = async (): Promise<void> => {
+    await turns();
+    waits.push(keeper.status().waiting);
+  };
+  keeper.touch([{ table: "operations", id: "op_1" }]);
+  await note();
+  pass(defaults.hubStateGatherMs);
+  await note();
+  answer();
+  await note();
+  assert.deepEqual(waits, [1, 1, 0]);
+  keeper.close();
+});

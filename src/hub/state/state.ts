@@ -217,7 +217,8 @@ export function startState(parts: StateParts): StateKeeper {
     status: () => ({
       term: at.term,
       rows: said.rows.size,
-      waiting: unsaid.size(),
+      // What is on its way is not there yet.
+      waiting: unsaid.size() + (doubt?.rows.size ?? 0),
       trouble: trouble ?? takenOver.trouble(),
     }),
     close(then) {
