@@ -503,3 +503,15 @@ test("a passkey's answer stands in clear with its owner's key, for whoever has n
   await desk.decide(say(desk.find(no.approvalId), { decision: "deny" }));
   assert.equal(shownHands.length, 1, "a no needs no passkey");
 });
+
+test("nothing is looked up for the answer of a passkey that is not the operator's own", async () => {
+  const [, bob] = people;
+  const authenticator = new TestAuthenticator();
+  const owner = { name: "bob", keyId: "key-bob", privateKey: bob?.privateKey as KeyObject };
+  const { desk } = stand([authenticator.enrol(owner, VAULT)]);
+  const accept = () => assert.fail("it was looked up");
+  const { approvalId } = desk.ask(question({ accept }));
+  const bare = say(desk.find(approvalId));
+  const assertion = authenticator.answer(challengeFor(statementBytes(bare.statement)), { counter: 3 });
+  await assert.rejects(desk.decide({ ...bare, assertion }), denies("passkey_refused"));
+});

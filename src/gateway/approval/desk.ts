@@ -245,12 +245,13 @@ export function createDesk(ports: DeskPorts): Desk {
       const entry = line.of(statement.approval_id);
       try {
         const { asked, answered } = judge(entry, signed);
-        hands.look(...answered);
         const { reason } = statement;
         const { resolvers } = asked;
         if (statement.decision === "approve") {
           const first = judgeYes(entry, signed);
           if (!first.isLast) return await give(asked, first.verified, signed, hands.take(...answered));
+          // Nothing is looked up for a hand that does not count.
+          hands.look(...answered);
           const accepted = await acceptWith(asked.question, first.verified);
           // Checking what came along took time: somebody else may have decided meanwhile, or an operator be gone.
           if (line.of(asked.approval.approvalId) !== asked) throw notPending();
