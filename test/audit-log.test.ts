@@ -5,7 +5,7 @@ import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import fc from "fast-check";
-import { signAttestation } from "../src/audit/attestation.ts";
+import { type AttestationOffer, signAttestation } from "../src/audit/attestation.ts";
 import { decodeAttest, decodeOpen, decodeSeal, encodeOpen, type OpenBody } from "../src/audit/frame/bodies.ts";
 import { paddedLength } from "../src/audit/frame/padding.ts";
 import { type LogItem, openReader } from "../src/audit/read/reader.ts";
@@ -14,6 +14,8 @@ import { findSeed } from "../src/audit/read/seeds.ts";
 import { leadsTo } from "../src/audit/verify/leads-to.ts";
 import { scanSegment } from "../src/audit/verify/scan.ts";
 import { type ToScan, verifyLog } from "../src/audit/verify/verify.ts";
+import { signOffer } from "../src/surfaces/cli/operator/session.ts";
+import type { OpenOperator } from "../src/vault/operator.ts";
 import {
   assemble,
   attest,
@@ -28,6 +30,7 @@ import {
   rechain,
   removeFolders,
   seededRandom,
+  segmentFiles,
 } from "./audit-kit.ts";
 
 const keys = makeKeys();
@@ -275,6 +278,57 @@ test("a frame changed without the key does not open, and is said to be unreadabl
   const items = await readAll(folder);
   assert.ok(items.some(({ kind }) => kind === "unreadable"));
   assert.equal(items.filter(({ kind }) => kind === "record").length, 1, "what follows hangs on the link before it");
+});
+
+test("an attestation that is taken is known to whoever begins with any segment, however late it comes", async () => {
+  const folder = freshFolder();
+  const log = await openTestLog(folder, { keys });
+  const sign = (offer: AttestationOffer): Buffer => signAttestation(offer, "ada", keys.approver, 1_750_000_001);
+  const headOf = ({ headFrame, headLink }: AttestationOffer) => ({ frame: headFrame, link: headLink.toString("hex") });
+  const taken: number[] = [];
+  for (const seals of [0, 1, 29, 30, 31, 32, 40]) {
+    const offer = await log.offerAttestation();
+    for (let seal = 0; seal < seals; seal++) await log.seal();
+    assert.ok(log.isAttestable(headOf(offer)), "within one segment none of these is too old");
+    await log.rotate();
+    if (log.isAttestable(headOf(offer))) taken.push(seals);
+    const attesting = log.attest(sign(offer));
+    if (taken.includes(seals)) await attesting;
+    else await assert.rejects(attesting, { code: "log_attestation_refused" });
+  }
+  assert.deepEqual(taken, [0, 1, 29, 30]);
+  await log.attest(sign(await log.offerAttestation()));
+  const last = segmentFiles(folder).length;
+  await log.close();
+  for (let segment = 2; segment <= last; segment++) {
+    const { cut } = await verifyLog({ folder, cutAt: segment });
+    assert.ok(cut !== null);
+    const later = await verifyLog({ folder, from: cut });
+    assert.deepEqual([later.begins.segment, later.exit, later.firstBreach], [segment, 0, null], `segment ${segment}`);
+  }
+});
+
+test("an offer that became too old on a slow way to the log is signed for anew", async () => {
+  const folder = freshFolder();
+  const log = await openTestLog(folder, { keys });
+  await log.append([intentEvent(1)]);
+  let slow = 1;
+  const clock = { wallMs: () => 1_750_000_001_000 };
+  const refresh = async (): Promise<void> => {
+    if (slow-- <= 0) return;
+    for (let seal = 0; seal < 40; seal++) await log.seal();
+    await log.rotate();
+  };
+  const operator = { name: "ada", approver: { key: keys.approver } } as OpenOperator;
+  const looked = await verifyLog({ folder, allowUnattested: true });
+  const head = await signOffer(folder, looked, { operator }, log, { clock, refresh });
+  await log.close();
+  const { cut, attestations } = await verifyLog({ folder, cutAt: "newest" });
+  assert.deepEqual(
+    attestations.map(({ headFrame }) => headFrame),
+    [head.frame],
+  );
+  assert.equal((await verifyLog({ folder, from: cut })).exit, 0);
 });
 
 test("an attestation about another process, another head or by a broken signature is refused", async () => {

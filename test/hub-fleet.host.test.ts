@@ -373,6 +373,24 @@ real("locked gateways ask on the hub and are unlocked from one place, and nobody
   assert.equal(await attestedHere("web3"), true);
 });
 
+real("a gateway that waited until its log had gone far on is unlocked and attested from one place", async () => {
+  await running.get("web3")?.end("SIGTERM");
+  running.set("web3", await homeOf("web3").up(["--locked"]));
+  await waits("web3", "waits");
+  // Each begins a segment, with seals of its own: what was offered at first is more than 32 of them ago.
+  for (let attempts = 50; attempts < 68; attempts++)
+    await homeOf("web3").must(["policy", "set", "run_attempts", String(attempts)]);
+  await waits("web3", "waits");
+  const unlocked = await desk.must(["unlock", "web3", ...hub()]);
+  assert.doesNotMatch(unlocked.err, /not attested/);
+  assert.equal((await homeOf("web3").status())["locked"], false);
+  assert.equal(await attestedHere("web3"), true);
+  await until("all three follow the same policy", async () => {
+    const versions = await Promise.all(NAMES.map(async (name) => (await homeOf(name).status())["policy_version"]));
+    return new Set(versions).size === 1;
+  });
+});
+
 real("a locked gateway that shows older files or an older log than the operator saw gets no key", async () => {
   const [audit, early, whole] = ["audit", "audit.early", "audit.whole"].map((name) =>
     join(homeOf("web3").folder, name),

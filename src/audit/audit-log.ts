@@ -22,7 +22,9 @@ export interface AuditLog {
   head(): Head;
   /** What an operator's client needs to sign for this live process. Ends in a seal made now. */
   offerAttestation(): Promise<AttestationOffer>;
-  /** Puts an operator's signed statement into the log; refuses one about anything but this process. */
+  /** Whether a statement about a head that was offered before would still be taken. */
+  isAttestable(head: Pick<Head, "frame" | "link">): boolean;
+  /** Puts an operator's signed statement into the log; refuses one about anything but this process, or about too old a head. */
   attest(statement: Buffer): Promise<Head>;
   seal(): Promise<Head>;
   /** What stands in clear in every frame of records from now on, for the next start; asked when the frame is built. */

@@ -41,6 +41,7 @@ export async function openResumable(folder: string, open: () => Promise<AuditLog
     hasRoom: () => log.hasRoom(),
     head: () => log.head(),
     offerAttestation: () => log.offerAttestation(),
+    isAttestable: (head) => log.isAttestable(head),
     attest: (statement) => log.attest(statement),
     seal: () => log.seal(),
     stamp(next) {

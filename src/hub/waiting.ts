@@ -23,8 +23,8 @@ export interface WaitingParts {
   connect(): Promise<HubConnection>;
   knows(): Generations;
   log(): { readonly id: string; readonly frame: number };
-  /** Written into the log, once for each request. */
-  offerAttestation(): Promise<WaitingStatement["attestation"]>;
+  /** The same as before for as long as the log takes it; otherwise one that is written into the log now. */
+  offerAttestation(before: WaitingStatement["attestation"] | null): Promise<WaitingStatement["attestation"]>;
   attest(statement: Buffer): Promise<unknown>;
   /** Denied where what this gateway said of its log on the hub does not stand in the log. */
   requireOwnPast(connection: HubConnection): Promise<void>;
@@ -165,7 +165,7 @@ function drawRequest({ random, offerAttestation }: Pick<WaitingParts, "random" |
   // Each one is a seal in the log: said again every few seconds, it is the same one.
   let offered: WaitingStatement["attestation"] | null = null;
   const offer = async (): Promise<WaitingStatement["attestation"]> => {
-    offered ??= await offerAttestation();
+    offered = await offerAttestation(offered);
     return offered;
   };
   return { nonce: random.bytes(16).toString("hex"), own, sealingKey, offer };

@@ -226,7 +226,10 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
     createHomeDocuments({ home, packsFolder: settings.packsFolder, state, random, reload }),
     gateway.fleet,
     {
-      offerAttestation: () => steward.offerAttestation(),
+      async offerAttestation(before) {
+        const stands = before !== null && log.isAttestable({ frame: before.head_frame, link: before.head_link });
+        return stands ? before : steward.offerAttestation();
+      },
       attest: (statement) => steward.attest(statement),
       unlock: (serviceKey, operator) => steward.unlockByHub(serviceKey, operator),
     },

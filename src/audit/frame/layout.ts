@@ -12,6 +12,8 @@ export const GENESIS_LINK: Buffer = Buffer.alloc(LINK_BYTES);
 
 /** An attestation names one of the latest OPEN or SEAL frames of its era: this many are remembered. */
 export const ATTESTABLE_HEADS = 4_096;
+/** Of those from before a segment: so many a cut carries, and nobody who starts at one knows an older one. */
+export const ATTESTABLE_KEPT = 32;
 
 export const FRAME_TYPES = { open: 1, data: 2, seal: 3, attest: 4 } as const;
 export type FrameType = (typeof FRAME_TYPES)[keyof typeof FRAME_TYPES];

@@ -11,7 +11,7 @@ import {
   type ReadCut,
   readCut,
 } from "../cut/cut.ts";
-import { segmentName, segmentOf } from "../frame/layout.ts";
+import { ATTESTABLE_KEPT, segmentName, segmentOf } from "../frame/layout.ts";
 import { openReadFile } from "../node-files.ts";
 import { readSegmentOpen } from "../read/marks.ts";
 import type { BreachCode, NoticeCode } from "./findings.ts";
@@ -33,9 +33,6 @@ export interface Start {
 export const WHOLE: Start = {
   ...{ first: 1, last: 0, places: new Map(), cut: null, signed: null, breach: null, notices: [] },
 };
-
-/** Attestations name a head that was made moments before: so many suffice. */
-const ATTESTABLE_KEPT = 32;
 
 interface StartOptions {
   readonly folder: string;

@@ -4,7 +4,13 @@ import { type AttestationOffer, readAttestation } from "../attestation.ts";
 import type { LogLimits, SegmentSettings } from "../audit-log.ts";
 import type { LogFile, LogFiles } from "../files.ts";
 import { HASH_BYTES } from "../frame/bodies.ts";
-import { ATTEST_FLAG_EARLIER, ATTEST_FLAG_UNCLEAN, ATTESTABLE_HEADS, segmentName } from "../frame/layout.ts";
+import {
+  ATTEST_FLAG_EARLIER,
+  ATTEST_FLAG_UNCLEAN,
+  ATTESTABLE_HEADS,
+  ATTESTABLE_KEPT,
+  segmentName,
+} from "../frame/layout.ts";
 import type { Head } from "../receipt.ts";
 import { createSegment, openAhead, type Segment, type SegmentStart } from "./segment.ts";
 import { checkSettings } from "./settings.ts";
@@ -23,6 +29,8 @@ export interface Chain {
   /** Whether the segment has grown as large as one may be. */
   isFull(): boolean;
   offer(head: Head): AttestationOffer;
+  /** Whether a statement about this head would be taken. */
+  isAttestable(head: Pick<Head, "frame" | "link">): boolean;
   attest(statement: Buffer): void;
   /** The clean stop: no frame follows. */
   finish(): void;
@@ -68,7 +76,7 @@ export function startChain(options: ChainOptions, start: SegmentStart, first: Se
     segment.file.syncInline();
     const { frame, link } = segment.head();
     attestable.set(frame, link);
-    if (attestable.size > ATTESTABLE_HEADS) for (const [oldest] of attestable) if (attestable.delete(oldest)) break;
+    keepNewest(attestable, ATTESTABLE_HEADS);
     options.onSeal();
   }
 
@@ -108,6 +116,7 @@ export function startChain(options: ChainOptions, start: SegmentStart, first: Se
     );
     previous.file.close();
     prepareNext();
+    keepNewest(attestable, ATTESTABLE_KEPT);
     attestable.set(segment.openFrame, segment.openLink);
     // The first thing in every segment: no record may stand before a seal vouches for the OPEN.
     seal("none");
@@ -141,6 +150,7 @@ export function startChain(options: ChainOptions, start: SegmentStart, first: Se
       beforeLink: Buffer.from(start.link),
       unclean: start.reason === "crash",
     }),
+    isAttestable: ({ frame, link }) => attestable.get(frame) === link,
     attest(statement) {
       const flags = statement[0] ?? 0;
       const body = statement.subarray(1);
@@ -158,4 +168,11 @@ export function startChain(options: ChainOptions, start: SegmentStart, first: Se
     },
     dropAhead,
   };
+}
+
+function keepNewest(heads: Map<number, string>, most: number): void {
+  for (const [oldest] of heads) {
+    if (heads.size <= most) return;
+    heads.delete(oldest);
+  }
 }

@@ -199,6 +199,7 @@ export function startWriter(options: WriterOptions, start: SegmentStart, first: 
     head: () => durable,
     failure: () => failure,
     offerAttestation: async () => chain.offer(await errand(() => chain.seal())),
+    isAttestable: chain.isAttestable,
     attest: (statement) => errand(() => chain.attest(statement)),
     seal: () => errand(() => chain.seal()),
     stamp(next) {

@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import { join } from "node:path";
-import { signAttestation } from "../../../audit/attestation.ts";
+import { type AttestationOffer, signAttestation } from "../../../audit/attestation.ts";
 import { openReader } from "../../../audit/read/reader.ts";
 import type { Head } from "../../../audit/receipt.ts";
 import { leadsTo } from "../../../audit/verify/leads-to.ts";
@@ -218,11 +218,33 @@ export async function attestLog(
 export async function signOffer(
   folder: string,
   looked: VerifyReport,
-  { operator }: VaultSession,
-  client: OperatorClient,
+  { operator }: Pick<VaultSession, "operator">,
+  client: Pick<OperatorClient, "offerAttestation" | "attest">,
   { clock, refresh }: Pick<VaultCliPorts, "clock" | "refresh">,
   earlier = false,
 ): Promise<Pick<Head, "frame" | "link">> {
+  for (let tries = 1; ; tries++) {
+    const { offer, head } = await readOffer(folder, looked, client, refresh, earlier);
+    const seconds = Math.floor(clock.wallMs() / 1000);
+    try {
+      await client.attest(signAttestation(offer, operator.name, operator.approver.key, seconds, earlier));
+      return head;
+    } catch (error) {
+      // It may have become too old on a slow way to the log: another one tells.
+      if (!(error instanceof Denied && error.code === "log_attestation_refused") || tries === OFFERS) throw error;
+    }
+  }
+}
+
+const OFFERS = 3;
+
+async function readOffer(
+  folder: string,
+  looked: VerifyReport,
+  client: Pick<OperatorClient, "offerAttestation">,
+  refresh: VaultCliPorts["refresh"],
+  earlier: boolean,
+): Promise<{ readonly offer: AttestationOffer; readonly head: Pick<Head, "frame" | "link"> }> {
   const offer = await client.offerAttestation();
   const head = { frame: offer.headFrame, link: offer.headLink.toString("hex") };
   // The offer made frames of its own.
@@ -241,9 +263,7 @@ export async function signOffer(
       "The gateway was started anew meanwhile. Nothing was signed. Look again.",
     );
   }
-  const seconds = Math.floor(clock.wallMs() / 1000);
-  await client.attest(signAttestation(offer, operator.name, operator.approver.key, seconds, earlier));
-  return head;
+  return { offer, head };
 }
 
 /** The newest vault and policy that any event of an intact log tells of. */
