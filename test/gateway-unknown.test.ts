@@ -413,7 +413,8 @@ async function settledPosts(): Promise<number> {
   for (let seen = -1; ; ) {
     if (seen === posts().length) return seen;
     seen = posts().length;
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    // Each turn reads what has come: a process that stood still for as long as all of them together has read nothing.
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }
 

@@ -132,11 +132,9 @@ real(
     const watching = desk.start(["watch", ...hub(), "--json", "--passphrase-file", desk.passphraseFile]);
     const told = (what: string): Promise<Members> =>
       until(`it is told of ${what}`, () => {
-        const lines = watching
-          .out()
-          .split("\n")
-          .filter((line) => line.includes(what));
-        return lines.length > 0 && (JSON.parse(lines[0] ?? "") as Members);
+        const whole = watching.out().split("\n").slice(0, -1);
+        const line = whole.find((one) => one.includes(what));
+        return line !== undefined && (JSON.parse(line) as Members);
       });
     const { run, id } = await ask("to be watched", "demo.thing.make");
     assert.deepEqual([(await told(id))["gateway"], (await told(id))["state"]], ["web1", "pending"]);
