@@ -91,7 +91,7 @@ test("what a probe came to is told once the log has room", async () => {
     operatorKeyId: "k1",
   });
   log.full = true;
-  await onceRoom(bench.gateway.probes.close(run, null));
+  await onceRoom(bench.gateway.probes.close(run, "k1", null));
   assert.equal(told("upgrade_probe_finished"), 1);
 });
 

@@ -56,11 +56,11 @@ const request = (path: string, change = {}) => ({
 
 test("a probe is one attempt: intent, completion and budget are in the log, under the operator's name", async () => {
   const run = await open();
-  const seen = await bench.gateway.probes.send(run, request("/things"));
+  const seen = await bench.gateway.probes.send(run, "k1", request("/things"));
   assert.deepEqual([seen.kind, seen.kind === "answered" && seen.status], ["answered", 200]);
   assert.equal(provider.received[0]?.headers.authorization, `Bearer ${PROBE_TOKEN}`);
   assert.equal(provider.received[0]?.headers["x-api-version"], "2");
-  await bench.gateway.probes.close(run, null);
+  await bench.gateway.probes.close(run, "k1", null);
   const events = bench.events().filter((event) => "run_id" in event || "run" in event);
   assert.deepEqual(
     events.map(({ event_type }) => event_type),
@@ -85,34 +85,34 @@ test("a probe is one attempt: intent, completion and budget are in the log, unde
 test("a token goes to the version that the probe was opened for, and nowhere else", async () => {
   const run = await open();
   const url = `${elsewhere.origin}/things`;
-  await refused(bench.gateway.probes.send(run, request("", { url })), "credential_not_bound");
-  await refused(bench.gateway.probes.send(run, request("", { url: "not a url" })), "credential_not_bound");
-  await refused(bench.gateway.probes.send(run, request("/x", { credential: "other" })), "credential_unknown");
+  await refused(bench.gateway.probes.send(run, "k1", request("", { url })), "credential_not_bound");
+  await refused(bench.gateway.probes.send(run, "k1", request("", { url: "not a url" })), "credential_not_bound");
+  await refused(bench.gateway.probes.send(run, "k1", request("/x", { credential: "other" })), "credential_unknown");
   assert.equal(elsewhere.received.length + provider.received.length, 0);
 });
 
 test("a redirect is an answer: it is not followed", async () => {
   provider.answer((_request, response) => response.writeHead(302, { location: `${elsewhere.origin}/x` }).end());
-  const seen = await bench.gateway.probes.send(await open(), request("/things"));
+  const seen = await bench.gateway.probes.send(await open(), "k1", request("/things"));
   assert.deepEqual([seen.kind === "answered" && seen.status, elsewhere.received.length], [302, 0]);
 });
 
 test("what a probe may send is counted, and a side effect that nobody approved is not sent", async () => {
   const run = await open({ requests: 2 });
   const write = request("/things", { method: "POST", body: { a: 1 }, sideEffect: true });
-  await refused(bench.gateway.probes.send(run, write), "side_effect_unapproved");
+  await refused(bench.gateway.probes.send(run, "k1", write), "side_effect_unapproved");
   assert.equal(provider.received.length, 0);
-  for (const path of ["/1", "/2"]) await bench.gateway.probes.send(run, request(path));
-  await refused(bench.gateway.probes.send(run, request("/3")), "attempts_exhausted");
+  for (const path of ["/1", "/2"]) await bench.gateway.probes.send(run, "k1", request(path));
+  await refused(bench.gateway.probes.send(run, "k1", request("/3")), "attempts_exhausted");
   assert.equal(provider.received.length, 2);
 });
 
 test("an approved side effect is sent once, with its body", async () => {
   const run = await open({ sideEffects: 1 });
   const write = request("/things", { method: "POST", body: { b: [1], a: "x" }, sideEffect: true });
-  assert.equal((await bench.gateway.probes.send(run, write)).kind, "answered");
+  assert.equal((await bench.gateway.probes.send(run, "k1", write)).kind, "answered");
   assert.deepEqual(JSON.parse(provider.received[0]?.body ?? ""), { a: "x", b: [1] });
-  await refused(bench.gateway.probes.send(run, write), "side_effects_exhausted");
+  await refused(bench.gateway.probes.send(run, "k1", write), "side_effects_exhausted");
   assert.equal(provider.received.length, 1);
 });
 
@@ -123,11 +123,11 @@ test("a token is presented as the corpus says, and an answer that holds it is wi
     credential({ label: "header", present: "header", name: "X-Key", token: token() }),
   ];
   const run = await open({ credentials });
-  await bench.gateway.probes.send(run, request("/1", { credential: "basic" }));
+  await bench.gateway.probes.send(run, "k1", request("/1", { credential: "basic" }));
   const encoded = Buffer.from("user:pass-12345678").toString("base64");
   assert.equal(provider.received[0]?.headers.authorization, `Basic ${encoded}`);
   provider.answer(({ headers }, response) => response.end(JSON.stringify(headers)));
-  const seen = await bench.gateway.probes.send(run, request("/2", { credential: "header" }));
+  const seen = await bench.gateway.probes.send(run, "k1", request("/2", { credential: "header" }));
   assert.equal(provider.received[1]?.headers["x-key"], "user:pass-12345678");
   assert.ok(seen.kind === "answered" && seen.body.byteLength === 0, "the echo was withheld");
 });
@@ -136,7 +136,7 @@ test("a token that goes into a form body is added as it leaves, and is in no rec
   const run = await open({ sideEffects: 2, credentials: [credential({ present: "form", name: "api_token" })] });
   provider.answer(({ body }, response) => response.end(body));
   const write = request("/grant", { method: "POST", body: { a: "x y", n: 1 }, sideEffect: true });
-  const seen = await bench.gateway.probes.send(run, write);
+  const seen = await bench.gateway.probes.send(run, "k1", write);
   assert.deepEqual(
     [...new URLSearchParams(provider.received[0]?.body)],
     [
@@ -148,20 +148,20 @@ test("a token that goes into a form body is added as it leaves, and is in no rec
   assert.equal(provider.received[0]?.headers["content-type"], "application/x-www-form-urlencoded");
   assert.equal(provider.received[0]?.headers.authorization, undefined);
   assert.ok(seen.kind === "answered" && seen.body.byteLength === 0, "the echo was withheld");
-  await refused(bench.gateway.probes.send(run, request("/grant")), "corpus_invalid");
-  await refused(bench.gateway.probes.send(run, { ...write, body: { a: [1] } }), "corpus_invalid");
+  await refused(bench.gateway.probes.send(run, "k1", request("/grant")), "corpus_invalid");
+  await refused(bench.gateway.probes.send(run, "k1", { ...write, body: { a: [1] } }), "corpus_invalid");
   assert.ok(!JSON.stringify(bench.events()).includes(PROBE_TOKEN));
 });
 
 test("tokens are wiped when a probe ends, when the gateway locks, and when a probe cannot be opened", async () => {
   const [ended, locked, unopened] = [credential(), credential(), credential()];
   const first = await open({ credentials: [ended] });
-  await bench.gateway.probes.close(first, null);
-  await refused(bench.gateway.probes.send(first, request("/x")), "not_found");
-  await refused(bench.gateway.probes.close(first, null), "not_found");
+  await bench.gateway.probes.close(first, "k1", null);
+  await refused(bench.gateway.probes.send(first, "k1", request("/x")), "not_found");
+  await refused(bench.gateway.probes.close(first, "k1", null), "not_found");
   const second = await open({ credentials: [locked] });
   await bench.gateway.lock("test", null);
-  await refused(bench.gateway.probes.send(second, request("/x")), "not_found");
+  await refused(bench.gateway.probes.send(second, "k1", request("/x")), "not_found");
   await refused(open({ credentials: [unopened] }), "gateway_locked");
   for (const { token } of [ended, locked, unopened]) assert.throws(() => token.use((bytes) => bytes.length), /wiped/);
 });
@@ -170,7 +170,7 @@ test("a probe that a lock or its time ended is told to have ended, with what it 
   const late = await open();
   await bench.time.advance(1_800_001);
   const locked = await open();
-  await bench.gateway.probes.send(locked, request("/things"));
+  await bench.gateway.probes.send(locked, "k1", request("/things"));
   await bench.gateway.lock("test", null);
   const ends = bench.eventsOf("upgrade_probe_finished");
   assert.deepEqual(

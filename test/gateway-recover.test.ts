@@ -335,8 +335,8 @@ async function probeOnce(): Promise<void> {
     ...{ operator: "ada", operatorKeyId: "k1" },
   });
   const request = { caseId: "a.case", method: "GET", url: `${provider.origin}/things`, headers: {}, body: undefined };
-  await probes.send(id, { ...request, credential: "main", sideEffect: false });
-  await probes.close(id, null);
+  await probes.send(id, "k1", { ...request, credential: "main", sideEffect: false });
+  await probes.close(id, "k1", null);
 }
 
 test("what ended long ago is forgotten, and nothing before its time", async () => {

@@ -6,7 +6,9 @@ import { after, before, describe, test } from "node:test";
 import { stringify } from "yaml";
 import { type Reference, startReference } from "../packages/reference/src/start.ts";
 import { createClock, systemRandom, systemSleep } from "../src/adapters/platform/system.ts";
+import { connectOperator } from "../src/surfaces/client/operator.ts";
 import { asUser, codeOf, type Gateway, Home, type Members, makeFolder, openPlane } from "./support/home.ts";
+import { operatorOf } from "./support/operator-key.ts";
 import { idOf } from "./support/reply.ts";
 import { corpus, issueTokens } from "./support/upgrade-corpus.ts";
 
@@ -116,6 +118,44 @@ describe("the reference provider's two versions, probed through the gateway", as
       assert.equal(suspend.status, 401);
     } finally {
       plane.close();
+    }
+  });
+
+  test("a probe goes out for whoever opened it, and for no other operator", async () => {
+    const theirs = at("bob");
+    writeFileSync(theirs, "bob has a passphrase of his own\n", { mode: 0o600 });
+    await home.must(["operator", "add", "bob", "--operator", "ada", "--new-passphrase-file", theirs]);
+    await home.must(["unlock", "--operator", "ada"]);
+    const login = async (name: string, passphraseFile = home.passphraseFile) => {
+      const { operator } = await operatorOf({ folder: home.folder, passphraseFile }, name);
+      const door = { path: home.operatorSocket, requireServer: () => undefined };
+      return connectOperator(door, operator, { wallMs: () => Date.now() });
+    };
+    const [ada, bob] = [await login("ada"), await login("bob", theirs)];
+    try {
+      const credential = {
+        label: "main",
+        present: "bearer",
+        name: null,
+        token: String(Object.values(tokens)[0]),
+      } as const;
+      const versions = [{ base: reference.origin, header: null }];
+      const run = await ada.openProbe({ api: "x", versions, credentials: [credential], requests: 5, side_effects: 0 });
+      const request = {
+        caseId: "a",
+        method: "GET",
+        url: `${reference.origin}/v1/projects`,
+        headers: {},
+        body: undefined,
+      };
+      const asked = { ...request, credential: "main", sideEffect: false };
+      await assert.rejects(bob.sendProbe(run, asked), { code: "not_found" });
+      await assert.rejects(bob.closeProbe(run, null), { code: "not_found" });
+      assert.equal((await ada.sendProbe(run, asked)).kind, "answered");
+      await ada.closeProbe(run, null);
+    } finally {
+      ada.close();
+      bob.close();
     }
   });
 

@@ -445,7 +445,7 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
           operator: "ada",
           operatorKeyId: "k1",
         });
-        await probes.send(id, {
+        await probes.send(id, "k1", {
           caseId: "projects",
           method: "GET",
           url: `${life.origin}/v1/projects/atlas`,
@@ -454,7 +454,7 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
           credential: "main",
           sideEffect: false,
         });
-        await probes.close(id, null);
+        await probes.close(id, "k1", null);
       },
     },
   ],

@@ -43,9 +43,10 @@ export interface ProbeOpening {
 /** The same corpus against two versions of a provider, sent by the gateway for an operator. */
 export interface Probes {
   open(opening: ProbeOpening): Promise<RunId>;
-  send(runId: RunId | undefined, request: ProbeRequest): Promise<ProbeExchange>;
+  /** `by` is the key of whoever asks: it goes out in the name of whoever opened it, with their tokens, and for nobody else. */
+  send(runId: RunId | undefined, by: string, request: ProbeRequest): Promise<ProbeExchange>;
   /** With the digest of what the operator signed about it, where it came to that. */
-  close(runId: RunId | undefined, resultDigest: string | null): Promise<void>;
+  close(runId: RunId | undefined, by: string, resultDigest: string | null): Promise<void>;
   /** Forgets every token, and gives what the log is to be told of the probes that end so. */
   clear(): readonly NewEvent[];
 }
@@ -69,9 +70,9 @@ export function createProbes(core: UpgradeNeeds): Probes {
     const sent = { requests: budget.attemptsUsed, side_effects: budget.sideEffectAttempts };
     return { ...core.envelope("upgrade_probe_finished"), run_id, ...sent, result_digest };
   };
-  const find = (runId: RunId | undefined): Probe => {
+  const find = (runId: RunId | undefined, by: string): Probe => {
     const probe = runId === undefined ? undefined : probes.get(runId);
-    if (probe === undefined) throw new Denied("not_found", "There is no such probe.");
+    if (probe?.opening.operatorKeyId !== by) throw new Denied("not_found", "There is no such probe.");
     return probe;
   };
 
@@ -128,9 +129,9 @@ export function createProbes(core: UpgradeNeeds): Probes {
       }
       return id;
     },
-    send: async (runId, request) => sendProbe(core, find(runId), request),
-    async close(runId, resultDigest) {
-      await core.ledger.record("probe.closed", [finish(find(runId), resultDigest)]);
+    send: async (runId, by, request) => sendProbe(core, find(runId, by), request),
+    async close(runId, by, resultDigest) {
+      await core.ledger.record("probe.closed", [finish(find(runId, by), resultDigest)]);
     },
     clear: () => [...probes.values()].map((probe) => finish(probe, null)),
   };

@@ -57,8 +57,8 @@ export function upgradeRoutes(steward: Steward): readonly PlaneRoute<OperatorCon
         summary: "Send one request of the corpus",
         answers: { 200: { description: "What came of it", schema: exchangeAnswer } },
       },
-      async ({ params, body }) => {
-        const exchange = await probes.send(params.run_id as RunId, {
+      async ({ params, body }, context) => {
+        const exchange = await probes.send(params.run_id as RunId, context.login().operatorKeyId, {
           caseId: body.case_id,
           method: body.method,
           url: body.url,
@@ -79,8 +79,8 @@ export function upgradeRoutes(steward: Steward): readonly PlaneRoute<OperatorCon
         body: { kind: "json", schema: closeSchema },
       },
       { summary: "End a probe and forget its tokens", answers: { 204: { description: "Ended" } } },
-      async ({ params, body }) => {
-        await probes.close(params.run_id as RunId, body.result_digest);
+      async ({ params, body }, context) => {
+        await probes.close(params.run_id as RunId, context.login().operatorKeyId, body.result_digest);
         return { status: 204 };
       },
       loggedIn,
