@@ -417,6 +417,24 @@ test("a plan expires after fifteen minutes, or with the provider's own expiry wh
   assert.equal(sentPlans(), 0);
 });
 
+test("a preview whose expiry cannot be read is none, for nobody knows how long it would stand", async () => {
+  for (const expires_at of [
+    "soon",
+    "in 5 minutes",
+    "2026-11-19",
+    "2026-11-19T10:00:00",
+    "2026-13-40T10:00:00Z",
+    1_900_000_000,
+  ]) {
+    provider.answer((_request, response) => answerJson(response, 200, previewBody({ expires_at })));
+    await assert.rejects(preview(), denies("preview_invalid"), String(expires_at));
+  }
+  provider.answer((_request, response) =>
+    answerJson(response, 200, previewBody({ expires_at: "2099-01-01T10:00+01:00" })),
+  );
+  assert.ok((await preview()).plan_id);
+});
+
 test("a plan that expires while its card is open is not executed", async () => {
   provider.answer((_request, response) => {
     const expires_at = new Date(bench.time.clock.wallMs() + 5_000).toISOString();

@@ -55,12 +55,23 @@ function readRecord(value: JsonObject, status: number): Preview {
     executable: executable && !validation.some(({ blocks_execution }) => blocks_execution),
     validation,
     plan_id,
-    expires_at: optionalText(value, "expires_at"),
+    expires_at: readExpiry(value),
     request_digest: optionalText(value, "request_digest") ?? "",
     read_revisions: list(value, "read_revisions").map(readRevision),
     effects: readEffects(list(value, "effects")),
     assumptions: list(value, "assumptions").map(readAssumption),
   };
+}
+
+/** With its zone: of any other it would be for us to say when that is. */
+const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/;
+
+/** One that cannot be read is no leave to carry it out at any time. */
+function readExpiry(value: JsonObject): string | null {
+  const found = optionalText(value, "expires_at");
+  if (found !== null && !(MOMENT.test(found) && Number.isFinite(Date.parse(found))))
+    throw new Unreadable("its expires_at is no moment");
+  return found;
 }
 
 function readValidation(entry: JsonValue): Validation {
