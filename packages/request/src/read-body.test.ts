@@ -3,7 +3,7 @@ import { EventEmitter } from "node:events";
 import { test } from "node:test";
 import { digestBytes } from "../../../src/kernel/canonical-json.ts";
 import { Denied } from "../../../src/kernel/failure.ts";
-import { type IncomingBody, readBody, seeBytes } from "./read-body.ts";
+import { type IncomingBody, readBody, seeBytes, takeWhole } from "./read-body.ts";
 
 /** The events of an IncomingMessage, driven by hand. */
 class Source extends EventEmitter implements IncomingBody {
@@ -120,6 +120,20 @@ test("a body does not count as whole while a part of it is still being written",
   fails.reject(new Error("disk full"));
   await assert.rejects(failed, /disk full/);
   assert.equal(failing.state.aborted, 1);
+});
+
+test("a body that came whole lets go of what it had opened, where that fails at once or while it is written", async () => {
+  const broken = new Error("disk full");
+  const failsAtOnce = intake(() => {
+    throw broken;
+  });
+  assert.throws(() => takeWhole(Buffer.from("x"), failsAtOnce, seeBytes()), broken);
+  const failsLater = intake(() => Promise.reject(broken));
+  await assert.rejects(async () => takeWhole(Buffer.from("x"), failsLater, seeBytes()), broken);
+  assert.deepEqual([failsAtOnce.state.aborted, failsLater.state.aborted], [1, 1]);
+  const written = intake(() => Promise.resolve());
+  await takeWhole(Buffer.from("x"), written, seeBytes());
+  assert.equal(written.state.aborted, 0);
 });
 
 test("what was read of a refused request is told by its size and digest, in however many pieces it came", () => {

@@ -105,12 +105,15 @@ export function takeWhole(
   intake: Pick<Intake<unknown>, "push" | "abort">,
   seen: SeenBytes,
 ): void | Promise<void> {
+  const giveUp = (error: unknown): never => {
+    intake.abort();
+    throw error;
+  };
   try {
     if (body.byteLength === 0) return;
     seen.add(body);
-    return intake.push(body);
+    return intake.push(body)?.catch(giveUp);
   } catch (error) {
-    intake.abort();
-    throw error;
+    giveUp(error);
   }
 }
