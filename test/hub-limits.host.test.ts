@@ -150,22 +150,22 @@ real("eight gateways that take at once are granted exactly as much as there is",
     fleet.map(async (keeper) => {
       for (let round = 0; round < 6; round++) {
         // Several callers of one gateway, and all gateways, at one moment.
-        const days = await Promise.all([1, 2, 3].map((amount) => keeper.take({ name: "joint", most: 90, amount })));
+        const days = await Promise.all([1, 2, 3].map((amount) => keeper.take({ counter: "joint", most: 90, amount })));
         days.forEach((day, at) => {
           if (day !== null) granted += at + 1;
         });
         const [back] = days;
         if (back != null && round % 4 === 0) {
-          await keeper.take({ name: "joint", most: Infinity, amount: -1, day: back });
+          await keeper.take({ counter: "joint", most: Infinity, amount: -1, day: back });
           granted -= 1;
         }
       }
     }),
   );
   // The last ones go one by one, so that nothing is left over.
-  while ((await fleet[0]?.take({ name: "joint", most: 90, amount: 1 })) !== null) granted++;
+  while ((await fleet[0]?.take({ counter: "joint", most: 90, amount: 1 })) !== null) granted++;
   assert.equal(granted, 90);
-  assert.equal(fleet[0]?.known().find(({ name }) => name === "joint")?.used, 90);
+  assert.equal(fleet[0]?.known().find(({ counter }) => counter === "joint")?.used, 90);
   const rows = await cluster.sql<{ name: string; head: Buffer }>("select name, sealed as head from gw_hub.limit_head");
   assert.doesNotMatch(
     rows.map(({ name, head }) => `${name} ${head.toString("latin1")}`).join(" "),
@@ -177,7 +177,7 @@ real("whatever an administrator does to the rows of a limit grants nothing", asy
   const memory = new Map<string, RememberedLimit>();
   const mine = await keeperOf("g0", memory);
   const other = await keeperOf("g1");
-  const take = (keeper: LimitKeeper, most = 10) => refusal(keeper.take({ name: "held", most, amount: 1 }));
+  const take = (keeper: LimitKeeper, most = 10) => refusal(keeper.take({ counter: "held", most, amount: 1 }));
   await take(mine);
   await take(other);
   await cluster.sql("create table public.old_head as table gw_hub.limit_head");
@@ -227,14 +227,14 @@ real("whatever an administrator does to the rows of a limit grants nothing", asy
   assert.equal(await take(await keeperOf("g0", new Map(memory))), today, "nothing was removed");
   await restore("new");
   await asWeb1("update gw_hub.limit_head set sealed = '\\x00', login = current_user");
-  const spoilt = (await keeperOf("g0", new Map(memory))).take({ name: "held", most: 10, amount: 1 });
+  const spoilt = (await keeperOf("g0", new Map(memory))).take({ counter: "held", most: 10, amount: 1 });
   await assert.rejects(spoilt, /the database login web1\./);
   // And who puts a share beside it is named by that, not who wrote the head in good faith.
   await restore("new");
   await asWeb1(
     "insert into gw_hub.limit_share select vault, name, day, 'web1', 1, sealed from gw_hub.limit_share where gateway = 'g1'",
   );
-  const beside = (await keeperOf("g0", new Map(memory))).take({ name: "held", most: 10, amount: 1 });
+  const beside = (await keeperOf("g0", new Map(memory))).take({ counter: "held", most: 10, amount: 1 });
   await assert.rejects(beside, /a share of web1 that its head does not name/);
   for (const [name, text, code] of crimes) {
     await restore("new");
@@ -265,15 +265,15 @@ real("an answer that is larger than any of ours ends its connection, and nothing
 real("a clock that neither host nor database shares begins no day", async () => {
   const memory = new Map<string, RememberedLimit>();
   const tomorrow = await keeperOf("g0", memory, () => Date.now() + 86_400_000);
-  assert.equal(await refusal(tomorrow.take({ name: "days", most: 1, amount: 1 })), "hub_clock_off");
-  const day = String(await (await keeperOf("g0", memory)).take({ name: "days", most: 1, amount: 1 }));
+  assert.equal(await refusal(tomorrow.take({ counter: "days", most: 1, amount: 1 })), "hub_clock_off");
+  const day = String(await (await keeperOf("g0", memory)).take({ counter: "days", most: 1, amount: 1 }));
   const keeper = await keeperOf("g0", memory);
   assert.equal(
-    await keeper.take({ name: "days", most: 1, amount: -1, day: "2020-01-01" }),
+    await keeper.take({ counter: "days", most: 1, amount: -1, day: "2020-01-01" }),
     day,
     "over, and gives nothing back",
   );
-  assert.equal(await keeper.take({ name: "days", most: 1, amount: 1 }), null);
+  assert.equal(await keeper.take({ counter: "days", most: 1, amount: 1 }), null);
 });
 
 real("a gateway reaches no share of another's, and operators sign what a limit can be", async () => {
@@ -343,8 +343,30 @@ real("what is counted is refused while the hub is away, and its crash forgets no
   assert.equal(said(await make(0, "one too many")), "fleet_limit_reached");
 });
 
+real(
+  "a limit that is signed to count something else begins to count that, and goes on where it was once it is signed back",
+  async () => {
+    await sign("things", "--remove");
+    const get = async (at: number): Promise<unknown> =>
+      said(await call(hosts[at]?.agent as Plane, hosts[at]?.run ?? "", "demo.thing.get", { id: "1" }));
+    const [ok, reached] = ["success", "fleet_limit_reached"];
+    const attempts = ["turned", "--counts", "attempts", "--a-day", "2", "--pack", "demo"];
+    await sign(...attempts);
+    assert.deepEqual([await get(0), await get(1), await get(0)], [ok, ok, reached]);
+    // Two attempts are neither two side effects, nor were they made with this credential as far as anybody counted.
+    await sign("turned", "--counts", "side_effects", "--a-day", "1", "--pack", "demo");
+    assert.deepEqual([said(await make(1, "one")), said(await make(0, "two"))], [ok, reached]);
+    await sign("turned", "--counts", "attempts", "--a-day", "1", "--credential", "demo-token");
+    assert.deepEqual([await get(0), await get(1)], [ok, reached]);
+    await sign(...attempts);
+    assert.deepEqual([await get(1), await get(0)], [reached, reached]);
+    await sign("turned", "--counts", "attempts", "--a-day", "3", "--pack", "demo");
+    assert.deepEqual([await get(0), await get(1)], [ok, reached], "more of the same goes on from where it was");
+    await sign("turned", "--remove");
+  },
+);
+
 real("money is counted at its most before it is spent, and what was not spent comes back", async () => {
-  await sign("things", "--remove");
   await sign("money", "--counts", "spend_cents", "--credential", "demo-token", "--a-day", "65");
   const pay = (at: number, name: string): Promise<Reply> =>
     call(hosts[at]?.agent as Plane, hosts[at]?.run ?? "", "demo.thing.pay", { name });

@@ -35,7 +35,8 @@ export interface LimitParts {
 }
 
 export interface LimitAsk {
-  readonly name: string;
+  /** What it is counted under. */
+  readonly counter: string;
   /** What all gateways together may have taken, this included. */
   readonly most: number;
   /** Below zero gives back. */
@@ -48,7 +49,7 @@ export interface LimitKeeper {
   /** The day that it counts for; null where it does not fit any more. Denied `hub_…` where nobody can say: then nothing was granted. */
   take(ask: LimitAsk): Promise<string | null>;
   /** What all gateways took on the last day that was looked at. */
-  known(): readonly { readonly name: string; readonly day: string; readonly used: number }[];
+  known(): readonly { readonly counter: string; readonly day: string; readonly used: number }[];
   close(): void;
 }
 
@@ -220,7 +221,7 @@ export function startLimits(parts: LimitParts): LimitKeeper {
   return {
     take: (asked) =>
       new Promise((tell, fail) => {
-        const { name } = asked;
+        const { counter: name } = asked;
         const counter = counters.get(name) ?? { name, queue: [], busy: false, seen: null };
         counters.set(name, counter);
         counter.queue.push({ ...asked, tell, fail });
@@ -228,7 +229,7 @@ export function startLimits(parts: LimitParts): LimitKeeper {
       }),
     known: () =>
       [...counters.values()].flatMap(({ name, seen }) =>
-        seen === null ? [] : [{ name, day: seen.day, used: seen.state.others + seen.state.own.used }],
+        seen === null ? [] : [{ counter: name, day: seen.day, used: seen.state.others + seen.state.own.used }],
       ),
     close,
   };

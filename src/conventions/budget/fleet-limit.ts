@@ -38,6 +38,11 @@ export function amountOf({ counts }: FleetLimit, send: Countable): number {
   }
 }
 
+/** Under what it is counted: signed to count something else, what was counted before says nothing of it. No name has a blank. */
+export function counterOf({ name, counts, of }: FleetLimit): string {
+  return `${name} (${counts}, ${of.kind} ${of.name})`;
+}
+
 export function describeFleetLimit({ counts, of, aDay }: FleetLimit): string {
   const what = { attempts: "attempts", side_effects: "side effects", spend_cents: "cents" }[counts];
   return `${aDay} ${what} a day with the ${of.kind} ${of.name}`;

@@ -99,6 +99,6 @@ test("what a send costs counts also where an earlier send of its call took the m
   counted?.giveBack();
   assert.deepEqual(asked, []);
   counted?.settle(7);
-  assert.deepEqual(asked, [{ name: "money", most: Infinity, amount: 7 }]);
+  assert.deepEqual(asked, [{ counter: "money (spend_cents, pack post)", most: Infinity, amount: 7 }]);
   assert.equal(await gate.count({ ...repeat, pack: "none" }), null);
 });

@@ -1,6 +1,7 @@
 import {
   amountOf,
   type Countable,
+  counterOf,
   describeFleetLimit,
   type FleetLimit,
   isCounted,
@@ -60,7 +61,7 @@ export function createHubGate({ log, sleep, rules, shipper, limits, arrived }: G
   async function take(limit: FleetLimit, amount: number): Promise<string> {
     const keeper = limits();
     if (keeper === null) throw away(" What the limits of the fleet count needs it. Nothing was sent.");
-    const day = await keeper.take({ name: limit.name, most: limit.aDay, amount });
+    const day = await keeper.take({ counter: counterOf(limit), most: limit.aDay, amount });
     if (day !== null) return day;
     throw new Denied(
       "fleet_limit_reached",
@@ -73,7 +74,7 @@ export function createHubGate({ log, sleep, rules, shipper, limits, arrived }: G
     // What was not taken is not given back; what it costs beyond that counts on the day on which it is known.
     if (amount === 0 || (day === null && amount < 0)) return;
     void limits()
-      ?.take({ name: limit.name, most: Infinity, amount, ...(day === null ? {} : { day }) })
+      ?.take({ counter: counterOf(limit), most: Infinity, amount, ...(day === null ? {} : { day }) })
       .catch(() => undefined);
   }
 

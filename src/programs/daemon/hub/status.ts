@@ -1,4 +1,4 @@
-import { describeFleetLimit } from "../../../conventions/budget/fleet-limit.ts";
+import { counterOf, describeFleetLimit } from "../../../conventions/budget/fleet-limit.ts";
 import type { LimitKeeper } from "../../../hub/limits.ts";
 import type { Queue } from "../../../hub/queue.ts";
 import type { Shipper } from "../../../hub/ship.ts";
@@ -50,7 +50,7 @@ export function hubStatus({ hubId, rules, gateways }: HubPolicy, parts: HubParts
     limits: rules.limits.map((limit) => ({
       name: limit.name,
       says: describeFleetLimit(limit),
-      used: limits?.known().find(({ name }) => name === limit.name)?.used ?? null,
+      used: limits?.known().find(({ counter }) => counter === counterOf(limit))?.used ?? null,
     })),
     operations: kept === null ? null : { term: kept.term, rows: kept.rows, waiting: kept.waiting },
     trouble: wrong === null ? null : { code: wrong.code, message: wrong.message },
