@@ -2,6 +2,7 @@ import { type ClientRequest, type IncomingMessage, request as requestPlain } fro
 import { request } from "node:https";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
+import { USER_AGENT } from "./request-headers.ts";
 
 /**
  * One public document, fetched by an operator's own command and never by the gateway: no credential goes along, no redirect
@@ -38,9 +39,10 @@ function ask(
   headers: Readonly<Record<string, string>>,
   body: string | null,
 ): Promise<Asked> {
+  const own = { "user-agent": USER_AGENT, ...headers };
   const options = {
     method,
-    headers: body === null ? headers : { ...headers, "content-length": Buffer.byteLength(body) },
+    headers: body === null ? own : { ...own, "content-length": Buffer.byteLength(body) },
     agent: false,
     signal: AbortSignal.timeout(defaults.documentMs),
     ...(ca === null ? {} : { ca }),

@@ -22,6 +22,9 @@ const OURS = new Set([
   "upgrade",
 ]);
 
+/** Some providers answer nobody who does not say what they are. No version: it is nobody's business, and a change would be one to them. */
+export const USER_AGENT = "agent-action-gateway";
+
 /** Checks everything about the header section that can be known before a connection is opened. */
 export function checkRequestHeaders(
   headers: HttpSend["headers"],
@@ -40,6 +43,7 @@ export function checkRequestHeaders(
     const fault = named ?? faultOfSecret(credential.headerValue) ?? faultOfFurther(credential, seen);
     if (fault !== undefined) return { kind: "refused", why: `credential ${JSON.stringify(credential.label)} ${fault}` };
   }
+  if (!seen.has("user-agent")) flat.push("user-agent", USER_AGENT);
   return { kind: "ok", value: flat };
 }
 

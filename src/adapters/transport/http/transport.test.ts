@@ -42,8 +42,16 @@ describe("answered: the provider gave a whole answer", () => {
       "content-type: application/json",
       `host: 127.0.0.1:${server.port}`,
       "idempotency-key: k1",
+      "user-agent: agent-action-gateway",
     ]);
     assert.deepEqual(request?.body, body);
+  });
+
+  test("what the action says to go by stands in place of our own name", async () => {
+    await using server = await startScriptedServer(answering(OK));
+    using transport = rehearse();
+    await transport.send({ url: at(server), headers: { "user-agent": "acme-bot (ops@acme.example)" } });
+    assert.deepEqual(server.requests[0]?.head.match(/^user-agent: .*$/gm), ["user-agent: acme-bot (ops@acme.example)"]);
   });
 
   test("the mark of an empty query goes along, as whoever approved the address read it", async () => {
