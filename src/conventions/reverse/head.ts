@@ -2,11 +2,11 @@ import { Denied } from "../../kernel/failure.ts";
 import { isPlaceholder } from "./placeholder.ts";
 import type { HeaderLine } from "./plain.ts";
 
-/** How it is framed, how it travels, who the tool is, what it would rather have, tracing. None of it is ever sent on. */
+/** How it is framed, how it travels, who the tool is, what it would rather have, tracing. Sent on only where an action declares it. */
 const DROPPED = new Set([
   ...["host", "connection", "keep-alive", "proxy-connection", "content-length", "transfer-encoding", "te", "trailer"],
   ...["accept-encoding", "accept-language", "accept-charset", "user-agent", "expect", "date", "via", "dnt", "priority"],
-  ...["cache-control", "pragma", "if-none-match", "if-modified-since", "origin", "referer", "forwarded", "purpose"],
+  ...["cache-control", "pragma", "origin", "referer", "forwarded", "purpose"],
   ...["traceparent", "tracestate", "baggage", "x-request-id", "x-correlation-id", "x-client-request-id", "time-zone"],
   ...["x-requested-with", "save-data", "upgrade-insecure-requests", "sentry-trace"],
 ]);
@@ -32,12 +32,15 @@ export interface Head {
   readonly contentType: string | null;
   /** What is left for the action to say something about. */
   readonly own: ReadonlyMap<string, string>;
+  /** What is dropped unless the action declares it. */
+  readonly passing: ReadonlyMap<string, string>;
   readonly dropped: readonly string[];
 }
 
 /** Sorts the fields. A proof of identity that is not this run's placeholder ends it here, and is named by its field alone. */
 export function readHead(headers: readonly HeaderLine[], placeholder: string, tokenField: string | null): Head {
   const own = new Map<string, string>();
+  const passing = new Map<string, string>();
   const dropped = new Set<string>();
   const accepts: string[] = [];
   let contentType: string | null = null;
@@ -49,13 +52,15 @@ export function readHead(headers: readonly HeaderLine[], placeholder: string, to
     else if (name === "content-type") {
       if (contentType !== null && contentType !== value) throw new Denied("framing_invalid", "two Content-Type fields");
       contentType = value;
-    } else if (isDropped(name)) dropped.add(name);
-    else if (own.has(name) && own.get(name) !== value) {
+    } else if (isDropped(name)) {
+      dropped.add(name);
+      passing.set(name, passing.has(name) ? `${passing.get(name)}, ${value}` : value);
+    } else if (own.has(name) && own.get(name) !== value) {
       throw new Denied("framing_invalid", `the field ${name} came twice with two values`);
     } else own.set(name, value);
   }
   const accept = accepts.length === 0 ? null : accepts.join(", ");
-  return { accept, contentType, own, dropped: [...dropped] };
+  return { accept, contentType, own, passing, dropped: [...dropped] };
 }
 
 export function changesMeaning(name: string): boolean {

@@ -52,7 +52,8 @@ function hold({ pack, action, params }: Candidate, target: RequestTarget, head: 
   if (action.plan !== null || action.rollback !== null)
     throw new Unfit("path", "it carries out what was planned before, which a plain request cannot name; use gw plan");
   const input: Input = {};
-  const dropped = [...head.dropped];
+  const declared = declaredFields(action);
+  const dropped = head.dropped.filter((name) => !declared.has(name));
   for (const field of placed(action, "path")) take(input, field, readText(field, params.get(field.name) ?? []), "path");
   const page = takeQuery(action, target.query, input, dropped);
   takeHeaders(pack, action, head, input, dropped);
@@ -105,7 +106,7 @@ function takePage({ pages }: HttpAction, left: Map<string, readonly string[]>): 
 
 function takeHeaders(pack: Pack, action: HttpAction, head: Head, input: Input, dropped: string[]): void {
   const { provider } = pack;
-  const fields = new Map(placed(action, "header").map((field) => [field.wireName.toLowerCase(), field]));
+  const fields = new Map(placed(action, "header").map((field) => [wireNameOf(field), field]));
   const ours = [provider?.idempotency?.header, provider?.correlationHeader].map((name) => name?.toLowerCase());
   for (const [name, value] of head.own) {
     const field = fields.get(name);
@@ -127,7 +128,28 @@ function takeHeaders(pack: Pack, action: HttpAction, head: Head, input: Input, d
       );
     else dropped.push(name);
   }
-  for (const [name, field] of fields) if (!head.own.has(name)) requireAbsence(field, "headers");
+  for (const [name, field] of fields) {
+    if (head.own.has(name) || isOwnName(field)) continue;
+    const said = head.passing.get(name);
+    if (said === undefined) requireAbsence(field, "headers");
+    else take(input, field, readText(field, [said]), "headers");
+  }
+}
+
+/** The header fields that the tool's request and ours must agree on. */
+function declaredFields(action: HttpAction): ReadonlySet<string> {
+  return new Set(placed(action, "header").flatMap((field) => (isOwnName(field) ? [] : [wireNameOf(field)])));
+}
+
+/** A pack may give every request one name to go by; the tool's own is never sent. */
+function isOwnName(field: InputField): boolean {
+  return field.constant !== undefined && wireNameOf(field) === WHO_IT_IS;
+}
+
+const WHO_IT_IS = "user-agent";
+
+function wireNameOf({ wireName }: InputField): string {
+  return wireName.toLowerCase();
 }
 
 function takeBody(action: HttpAction, head: Head, { body }: PlainRequest, input: Input): void {
@@ -185,7 +207,7 @@ function requireSame(
   const tolerated = dropped.filter((name) => name.startsWith("query ")).map((name) => name.slice(6));
   const compared = {
     without: new Set(tolerated),
-    fields: new Set(placed(action, "header").map(({ wireName }) => wireName.toLowerCase())),
+    fields: declaredFields(action),
     body: action.body,
     emptyIsNone: action.emptyBody,
   };

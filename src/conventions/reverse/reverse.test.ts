@@ -115,6 +115,15 @@ describe("what a tool says beside its request", () => {
     input:
       note: { in: body, type: string, maxLength: 9, optional: true }
       match: { in: header, as: If-Match, type: string, maxLength: 20, optional: true }
+  thing.put:
+    effect: write
+    request: { method: PUT, path: "/things/{id}", body: opaque, media_type: text/plain }
+    input:
+      id: { in: path, type: string, maxLength: 9 }
+      bytes: { in: body, type: string, maxLength: 40 }
+      agent: { in: header, as: User-Agent, const: acme-bot }
+      unless: { in: header, as: If-None-Match, enum: ["*"], optional: true }
+      kept: { in: header, as: Cache-Control, type: string, maxLength: 40, optional: true }
 `,
     "acme",
     `  accepts: [application/vnd.acme+json]\n  tolerates: [X-Acme-Client]\n  version: { header: X-Version, value: "2" }\n`,
@@ -137,6 +146,32 @@ describe("what a tool says beside its request", () => {
     assert.ok(held.kind === "action");
     assert.deepEqual(held.input, { match: '"3"' });
     assert.equal(said(send(pack, "GET /things/a", { headers: [["x-version", "1"]] })), "request_not_in_packs");
+  });
+
+  test("what keeps a write from replacing something is never dropped, and a read may go without", () => {
+    for (const name of ["if-none-match", "if-modified-since"]) {
+      assert.equal(said(send(pack, "POST /touch", { headers: [[name, "*"]] })), "request_not_in_packs", name);
+      const read = send(pack, "GET /things/a", { headers: [[name, "*"]] });
+      assert.ok(read.kind === "action" && read.dropped.includes(name), name);
+    }
+  });
+
+  test("a field that tools send anyway is the action's input where it declares one, and its own name stands for the tool's", () => {
+    const put = (headers: readonly HeaderLine[]) =>
+      send(pack, "PUT /things/a", { headers: [["content-type", "text/plain"], ...headers], body: "x" });
+    const found = put([
+      ["user-agent", "curl/8"],
+      ["if-none-match", "*"],
+      ["cache-control", "max-age=9"],
+      ["traceparent", "00"],
+    ]);
+    assert.ok(found.kind === "action");
+    assert.deepEqual({ ...found.input }, { id: "a", bytes: "eA==", unless: "*", kept: "max-age=9" });
+    assert.deepEqual(found.dropped, ["user-agent", "traceparent"]);
+    const plain = put([]);
+    assert.ok(plain.kind === "action");
+    assert.deepEqual({ ...plain.input }, { id: "a", bytes: "eA==" });
+    assert.equal(said(put([["if-none-match", '"3"']])), "request_not_in_packs");
   });
 
   test("a field that nobody knows stops what is not a read, unless the provider tolerates it", () => {
