@@ -23,6 +23,7 @@ const GRAPHQL = `  issue.read:
     input:
       query: { in: body, const: "${DOCUMENT}", language: graphql }
 `;
+const IDEMPOTENCY = "  idempotency: { header: Idempotency-Key, window_s: 3600 }\nactions:";
 
 interface Told {
   readonly call_id: string | null;
@@ -59,7 +60,7 @@ describe("a request of a tool in a box is the action that says it, or is refused
     provider = await startProvider();
     home = await new Home(makeFolder()).init();
     await home.addCredential("demo-token", provider.origin);
-    await home.trustPack("demo", demoPack(provider.origin, GRAPHQL));
+    await home.trustPack("demo", demoPack(provider.origin, GRAPHQL).replace("actions:", IDEMPOTENCY));
     gateway = await home.up();
     wrapper = openPlane(home.agentSocket);
     const opening = {
@@ -115,6 +116,22 @@ describe("a request of a tool in a box is the action that says it, or is refused
     assert.equal(event?.["action"], "demo.thing.make");
     assert.deepEqual(event?.["process"], process);
     assert.deepEqual(event?.["dropped"], ["user-agent"]);
+  });
+
+  test("a write that a tool repeats under its own name for it is known again by the provider, and no other is", async () => {
+    provider.answer((_request, response) => {
+      response.writeHead(201, { "content-type": "application/json" }).end("{}");
+    });
+    const tokenOf = async (key: string | null, name = "paid") => {
+      const headers = key === null ? [] : [["idempotency-key", key]];
+      assert.equal((await send("POST", "/v1/things", jsonBody({ name }, headers))).status, 201);
+      return String(provider.received.at(-1)?.headers["idempotency-key"]);
+    };
+    const first = await tokenOf("k1");
+    assert.match(first, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    assert.equal(await tokenOf("k1"), first);
+    const others = [await tokenOf("k1", "other"), await tokenOf("k2"), await tokenOf(null), await tokenOf(null)];
+    assert.equal(new Set([first, ...others]).size, 5);
   });
 
   test("an id that a read of the run gave a name has that name on the card, and no other has", async () => {

@@ -42,6 +42,8 @@ export interface CallRequest {
   readonly page?: PageAsked;
   /** Who gets the answer while it comes, of an action that streams. */
   readonly stream?: AnswerStream | undefined;
+  /** By which a tool will know its own request again, where it repeats it. */
+  readonly toolsToken?: string | undefined;
   /** What we ourselves know of its input, for the card. */
   readonly notes?: readonly string[];
   /** The body that a text among the input stands for, of a tool that sent more than is held in memory. */

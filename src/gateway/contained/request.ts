@@ -64,6 +64,7 @@ export async function answerContained(
     ...(found.page === null ? {} : { page: found.page }),
     traceparent: request.traceparent,
     keepsBytes: true,
+    toolsToken: tokenIn(request, found),
     context: (callId) => containedEvent(core, run, request, found, callId),
     ...(pipe === null ? {} : { stream: pipe }),
     notes: nameIds(run, speaker, found.input),
@@ -195,6 +196,11 @@ function containedEvent(
     dropped: found?.dropped ?? [],
     ...(process === null ? {} : { process }),
   };
+}
+
+function tokenIn({ headers }: PlainRequest, { pack }: FoundAction): string | undefined {
+  const field = pack.provider?.idempotency?.header.toLowerCase();
+  return headers.find(([name]) => name === field)?.[1];
 }
 
 /** Git prints an error only where it is plain text. */
