@@ -141,6 +141,35 @@ actions:
   assert.equal(target("secrets.read", { path: "keys/a" }), "/things/secrets/keys/a");
 });
 
+test("no argument makes what servers take for the request of another action", () => {
+  const pack = load(`format: gw.pack/v1
+pack: jobs
+provider: { origin: "https://api.example" }
+actions:
+  job.delete: { effect: write, preview: none, request: { method: DELETE, path: "/jobs/{id}" }, input: { id: { in: path, type: string } } }
+  all.delete: { effect: write, preview: none, needs: { approval: each_use }, request: { method: DELETE, path: /jobs/all/ } }
+  log.delete:
+    effect: write
+    preview: none
+    request: { method: DELETE, path: "/jobs/{id}/logs/{name}" }
+    input: { id: { in: path, type: string }, name: { in: path, type: string } }
+  job.look: { effect: read, request: { method: HEAD, path: "/jobs/{id}" }, input: { id: { in: path, type: string } } }
+  job.read: { effect: read, request: { method: GET, path: "/jobs/{id}" }, input: { id: { in: path, type: string } } }
+  job.log: { effect: read, request: { method: GET, path: "/jobs/{id}/log" }, input: { id: { in: path, type: string } } }
+  job.list: { effect: read, request: { method: GET, path: /jobs/list } }
+  job.run: { effect: write, preview: none, request: { method: GET, path: /jobs/run } }
+`);
+  const refused = (error: unknown) => error instanceof Denied && error.code === "segment_refused";
+  for (const id of ["all", "ALL", "7/logs/x", "7/LOGS/x"])
+    assert.throws(() => bindAction(pack, "job.delete", { id }), refused, id);
+  for (const name of ["job.look", "job.read"])
+    assert.throws(() => bindAction(pack, name, { id: "Run" }), refused, name);
+  const target = (name: string, id: string): string => (bindAction(pack, name, { id }) as BoundHttp).url.slice(19);
+  assert.equal(target("job.delete", "7/logs"), "/jobs/7%2Flogs");
+  assert.equal(target("job.look", "list"), "/jobs/list");
+  assert.equal(target("job.read", "7/log"), "/jobs/7%2Flog", "a read that asks nobody is no more than this one");
+});
+
 describe("the agent supplies typed arguments; the action picks everything else", () => {
   test("method, origin, path, query, headers and body come from the definition", () => {
     const bound = bind(acme, "membership.plan", { project_id: "p/1", subject_id: "u", role: "viewer", if_match: "7" });

@@ -5,13 +5,17 @@ import { type HttpAction, hasSideEffect, type Pack } from "./pack.ts";
 
 /**
  * What a provider serves under a literal path is never what it serves under a parameter: no argument makes the request of another
- * action, which has an effect, an approval and a price of its own.
+ * action, which has an effect, an approval and a price of its own. Nor is one made that many servers take for it: they tell no case
+ * apart, nor a final slash, answer HEAD as GET, and some split a path once its escapes are decoded.
  */
 export function requireOwnPath(pack: Pack, action: HttpAction, path: string): void {
-  const rivals = rivalsOf(pack, action);
-  if (rivals.length === 0) return;
+  const { narrower, asking } = rivalsOf(pack, action);
+  if (narrower.length === 0 && (asking.length === 0 || !path.includes("%"))) return;
   const segments = decodePath(action.template.trailingSlash ? path.slice(0, -1) : path);
-  const other = rivals.find(({ template }) => says(template, segments));
+  const split = segments.flatMap((segment) => segment.split("/"));
+  const other =
+    narrower.find(({ template }) => says(template, segments)) ??
+    (split.length === segments.length ? undefined : asking.find(({ template }) => says(template, split)));
   if (other === undefined) return;
   throw new Denied("segment_refused", `the path would be that of ${other.qualifiedName}, which is another action`);
 }
@@ -45,32 +49,49 @@ function readSegments(path: string): readonly string[] | null {
   }
 }
 
-/** A pack never changes, and few have such actions at all. */
-const known = new WeakMap<HttpAction, readonly HttpAction[]>();
+interface Rivals {
+  /** Those that say literally what this one takes as a parameter. */
+  readonly narrower: readonly HttpAction[];
+  /** Those that ask for themselves, of any other path. */
+  readonly asking: readonly HttpAction[];
+}
 
-/** The actions of one method that say literally what this one takes as a parameter. */
-function rivalsOf(pack: Pack, action: HttpAction): readonly HttpAction[] {
+/** A pack never changes, and few have such actions at all. */
+const known = new WeakMap<HttpAction, Rivals>();
+
+function rivalsOf(pack: Pack, action: HttpAction): Rivals {
   const found = known.get(action);
   if (found !== undefined) return found;
-  const rivals = [...pack.actions.values()].filter(
-    (other): other is HttpAction =>
-      other.kind === "http" && other.method === action.method && isNarrower(other.template, action.template),
+  const others = [...pack.actions.values()].filter(
+    (other): other is HttpAction => other.kind === "http" && isReachedBy(action, other),
   );
+  const rivals = {
+    narrower: others.filter(({ template }) => isNarrower(template, action.template)),
+    asking: others.filter((other) => other !== action && asksForItself(other)),
+  };
   known.set(action, rivals);
   return rivals;
 }
 
+function isReachedBy({ method }: HttpAction, other: HttpAction): boolean {
+  return other.method === method || (method === "HEAD" && other.method === "GET" && asksForItself(other));
+}
+
 /** Literal where the other has a parameter, and alike where that is literal. */
 function isNarrower(template: PathTemplate, wide: PathTemplate): boolean {
-  if (template.trailingSlash !== wide.trailingSlash || shapeOf(template) >= shapeOf(wide)) return false;
+  if (shapeOf(template) >= shapeOf(wide)) return false;
   return wide.segments.every((segment, index) => {
     const own = template.segments[index];
-    return segment.kind === "parameter" || own?.kind !== "literal" || own.text === segment.text;
+    return segment.kind === "parameter" || own?.kind !== "literal" || isSame(own.text, segment.text);
   });
 }
 
 function says(template: PathTemplate, path: readonly string[]): boolean {
   const { segments } = template;
   if (restOf(template) !== null ? path.length < segments.length : path.length !== segments.length) return false;
-  return segments.every((segment, index) => segment.kind === "parameter" || segment.text === path[index]);
+  return segments.every((segment, index) => segment.kind === "parameter" || isSame(segment.text, path[index] ?? ""));
+}
+
+function isSame(a: string, b: string): boolean {
+  return a === b || a.toLowerCase() === b.toLowerCase();
 }
