@@ -224,6 +224,16 @@ describe("a request of a tool in a box is the action that says it, or is refused
       const told = await send("GET", `/v1/things/a?token=${foreign}`, { headers: [[name ?? "", value ?? ""]] });
       assert.equal(told.reason, "Refused by gw - credential_foreign");
     }
+    for (const [origin, query] of [
+      [provider.origin, `access_token=${foreign}`],
+      [provider.origin, `a=1&API%5FKEY=${foreign}`],
+      ["https://elsewhere.example", `X-Amz-Security-Token=${foreign}`],
+    ]) {
+      const told = await send("GET", `/v1/things/a?${query}`, { origin: String(origin) });
+      assert.equal(told.reason, "Refused by gw - credential_foreign", query);
+    }
+    const own = await send("GET", `/v1/things/a?access_token=${placeholder}`);
+    assert.equal(own.reason, "Refused by gw - request_not_in_packs");
     const log = await home.must(["audit", "export", "--log", `${home.folder}/audit`]);
     assert.equal(log.out.includes(foreign), false);
     assert.ok(log.out.includes("credential_foreign"));

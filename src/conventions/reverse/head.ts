@@ -1,3 +1,4 @@
+import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isPlaceholder } from "./placeholder.ts";
 import type { HeaderLine } from "./plain.ts";
@@ -27,6 +28,22 @@ const CREDENTIALS = new Set([
   ...["npm-otp", "x-github-otp", "deploy-token", "x-shopify-access-token", "x-figma-token", "x-gitlab-token"],
 ]);
 
+/** The same in a query, by names that mean nothing else. */
+const QUERY_CREDENTIALS = new Set([
+  ...[
+    "access_token",
+    "auth_token",
+    "oauth_token",
+    "private_token",
+    "job_token",
+    "id_token",
+    "refresh_token",
+    "bearer_token",
+  ],
+  ...["api_key", "apikey", "api-key", "x-api-key", "client_secret", "password", "passwd", "oauth_signature"],
+  ...["x-amz-signature", "x-amz-security-token", "x-goog-signature", "authorization"],
+]);
+
 export interface Head {
   readonly accept: string | null;
   readonly contentType: string | null;
@@ -46,7 +63,7 @@ export function readHead(headers: readonly HeaderLine[], placeholder: string, to
   let contentType: string | null = null;
   for (const [name, value] of headers) {
     if (CREDENTIALS.has(name) || name === tokenField) {
-      if (!isPlaceholder(value, placeholder)) throw foreign(name);
+      if (!isPlaceholder(value, placeholder)) throw foreign("field", name);
       dropped.add(name);
     } else if (name === "accept") accepts.push(value);
     else if (name === "content-type") {
@@ -63,6 +80,30 @@ export function readHead(headers: readonly HeaderLine[], placeholder: string, to
   return { accept, contentType, own, passing, dropped: [...dropped] };
 }
 
+/** What no action declares as an input of its own, and is not this run's placeholder, ends it here too. */
+export function requireNoCredential(
+  query: string | undefined,
+  placeholder: string,
+  isDeclared: (name: string) => boolean,
+): void {
+  for (const pair of (query ?? "").split("&", defaults.formFields + 1)) {
+    const [raw = "", ...value] = pair.split("=");
+    const name = decoded(raw);
+    if (!QUERY_CREDENTIALS.has(name.toLowerCase()) || isDeclared(name)) continue;
+    if (!isPlaceholder(decoded(value.join("=")), placeholder)) throw foreign("query member", name);
+  }
+}
+
+/** What cannot be decoded is taken for what it says: it is refused later in any case. */
+function decoded(text: string): string {
+  const spaced = text.replaceAll("+", " ");
+  try {
+    return decodeURIComponent(spaced);
+  } catch {
+    return spaced;
+  }
+}
+
 export function changesMeaning(name: string): boolean {
   return CHANGES_MEANING.has(name);
 }
@@ -71,6 +112,9 @@ function isDropped(name: string): boolean {
   return DROPPED.has(name) || DROPPED_PREFIXES.some((prefix) => name.startsWith(prefix));
 }
 
-function foreign(name: string): Denied {
-  return new Denied("credential_foreign", `the field ${name} carries a credential that is not this run's placeholder`);
+function foreign(kind: "field" | "query member", name: string): Denied {
+  return new Denied(
+    "credential_foreign",
+    `the ${kind} ${name} carries a credential that is not this run's placeholder`,
+  );
 }

@@ -3,7 +3,7 @@ import { Denied } from "../../kernel/failure.ts";
 import type { HttpAction, Pack } from "../action/pack.ts";
 import { shapeOf } from "../url/template.ts";
 import { mayBeDocument } from "./document.ts";
-import { type Head, readHead } from "./head.ts";
+import { type Head, readHead, requireNoCredential } from "./head.ts";
 import { type Candidate, type Match, matchAction } from "./match.ts";
 import { nearestByPath } from "./nearest.ts";
 import type { Miss, NoAction, PlainRequest, Reversed } from "./plain.ts";
@@ -23,6 +23,7 @@ function find(packs: readonly Pack[], request: PlainRequest, placeholder: string
   const target = splitTarget(request.target);
   // Before anything else: whatever comes of it, a foreign credential is never looked at twice.
   const heads = new Map(here.map((pack) => [pack, readHead(request.headers, placeholder, tokenField(pack))]));
+  requireNoCredential(target.query, placeholder, (name) => here.some((pack) => declares(pack, name)));
   if (here.length === 0) {
     readHead(request.headers, placeholder, null);
     return refused("origin_not_in_packs", `no pack of this run speaks to ${request.origin}`, null);
@@ -40,6 +41,12 @@ function find(packs: readonly Pack[], request: PlainRequest, placeholder: string
   }
   return choose(withItsDocument(sameMethod, request), (one) =>
     matchAction(one, target, heads.get(one.pack) as Head, request),
+  );
+}
+
+function declares({ actions }: Pack, name: string): boolean {
+  return [...actions.values()].some(({ inputs }) =>
+    inputs.some(({ place, wireName }) => place === "query" && wireName === name),
   );
 }
 
