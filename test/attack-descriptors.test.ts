@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import { asUser, Home, holdPlane, makeFolder, start, until } from "./support/home.ts";
 
 /** So many processes with a connection each: every one is a caller of its own, which takes the most descriptors. */
@@ -23,6 +24,8 @@ for my $at (1 .. $count) {
 }
 sleep 600;`;
 const CALLERS = 150;
+/** From nothing that it can open to a few: what fails is another step of looking at its files each time. */
+const LIMITS = [3, 28, 30, 31, 32, 33, 34, 36];
 
 const missing = ["prlimit", "perl"].find((tool) => spawnSync(tool, ["--version"]).error !== undefined);
 
@@ -80,6 +83,69 @@ describe(
       }
       const verified = await home.verify();
       assert.equal(verified.code, 0, verified.out);
+    });
+
+    test("whatever it lacks while it looks at its files, what was signed is in force once it can look, and nothing ends it", async () => {
+      const home = await new Home(makeFolder()).init();
+      const [elsewhere, signed] = [home.copy(), [] as string[]];
+      const policyOf = ({ folder }: Home): string => join(folder, "policy.json");
+      for (const [at] of LIMITS.entries()) {
+        await elsewhere.must(["policy", "set", "callbacks", at % 2 === 0 ? "loopback" : "off"]);
+        signed.push(readFileSync(policyOf(elsewhere), "utf8"));
+      }
+      const gateway = await home.up();
+      const operator = holdPlane(home.operatorSocket);
+      const status = async () => (await operator.ask("GET", "/v1/status")).body;
+      const limit = (soft: number): void => {
+        const done = spawnSync("prlimit", [`--pid=${gateway.pid}`, `--nofile=${soft}:`], { encoding: "utf8" });
+        assert.equal(done.status, 0, done.stderr);
+      };
+      try {
+        let version = Number((await status())["policy_version"]);
+        for (const [at, text] of signed.entries()) {
+          limit(LIMITS[at] ?? 0);
+          writeFileSync(join(home.folder, "policy.next"), text, { mode: 0o600 });
+          renameSync(join(home.folder, "policy.next"), policyOf(home));
+          await pause(700);
+          const { status: told, body } = await operator.ask("GET", "/v1/metrics");
+          assert.ok(told === 200 || body["code"] === "file_unusable", `${told} ${String(body["code"])}`);
+          limit(1024);
+          version++;
+          const took = async (): Promise<boolean> => {
+            const { policy_version, files_refused, stopped } = await status();
+            return policy_version === version && files_refused === null && stopped === null;
+          };
+          await until(`with a limit of ${LIMITS[at]}`, took, 20_000);
+        }
+        chmodSync(home.folder, 0);
+        try {
+          await until("it says why", async () => (await status())["files_refused"] === "file_unusable", 20_000);
+        } finally {
+          chmodSync(home.folder, 0o700);
+        }
+        await until("it looks again", async () => (await status())["files_refused"] === null, 20_000);
+        const vault = join(home.folder, "vault.json");
+        renameSync(vault, `${vault}.whole`);
+        writeFileSync(vault, "{}", { mode: 0o600 });
+        mkdirSync(join(home.folder, "packs"), { recursive: true });
+        writeFileSync(join(home.folder, "packs", "odd.yaml"), "no pack");
+        await until("it is refused", async () => (await status())["files_refused"] === "vault_malformed", 20_000);
+        assert.match(
+          (await home.run(["status"])).out,
+          /^ {2}FILES .* vault_malformed\. .*Restore a copy you trust\.$/m,
+        );
+        renameSync(`${vault}.whole`, vault);
+        await until("it is whole again", async () => (await status())["files_refused"] === null, 20_000);
+        assert.match((await home.run(["status"])).out, /^ {2}PACK {6}odd\.yaml is not in force: /m);
+      } finally {
+        operator.close();
+        await gateway.end("SIGTERM");
+      }
+      const faults = gateway
+        .err()
+        .split("\n")
+        .filter((line) => line.includes('"fault"'));
+      assert.ok(faults.length <= 3 * LIMITS.length, `each is told once: ${faults.length}`);
     });
   },
 );

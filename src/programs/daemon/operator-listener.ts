@@ -3,13 +3,14 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { createClientErrorHandler } from "../../../packages/request/src/client-error.ts";
 import { createRequestListener } from "../../../packages/request/src/node-http.ts";
-import { type Observers, problemReply, tellRefused } from "../../../packages/request/src/serve.ts";
+import { asDenied, type Observers, problemReply, tellRefused } from "../../../packages/request/src/serve.ts";
 import type { SocketPeers } from "../../adapters/platform/socket-peer.ts";
 import type { OperationBoard } from "../../conventions/operation/summary.ts";
 import type { Desk } from "../../gateway/approval/desk.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
+import { deniedByFiles } from "../../kernel/file-trouble.ts";
 import type { OperatorContext } from "../../surfaces/operator/context.ts";
 import type { Login, Logins } from "../../surfaces/operator/logins.ts";
 import type { OperationNews } from "../../surfaces/operator/operation-news.ts";
@@ -78,9 +79,27 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
     response.once("close", () => seat?.idle());
     if (request.method === "GET" && request.url === "/v1/events") stream(request, response);
     else if (request.method === "GET" && request.url === "/v1/metrics") {
-      response.writeHead(200, { "content-type": METRICS_TYPE, "cache-control": "no-store" }).end(options.metrics());
+      tellNumbers(response);
     } else strict(request, response);
   });
+
+  /** They are asked of the kernel, and a disk that fails or descriptors that ran out must not end the gateway. */
+  function tellNumbers(response: ServerResponse): void {
+    let text: string;
+    try {
+      text = options.metrics();
+    } catch (error) {
+      const id = options.correlationId();
+      refuse(response, deniedByFiles(error) ?? asDenied(error, id, options), id);
+      return;
+    }
+    response.writeHead(200, { "content-type": METRICS_TYPE, "cache-control": "no-store" }).end(text);
+  }
+
+  function refuse(response: ServerResponse, denied: Denied, id: string): void {
+    const { status, headers, body } = problemReply(denied, id);
+    response.writeHead(status, headers).end(body);
+  }
 
   /**
    * Server-sent events: every change of a question, so that several operators see the first decision at once, and boards
@@ -94,8 +113,7 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
       if (!(error instanceof Denied)) throw error;
       const id = options.correlationId();
       tellRefused<OperatorContext>(options, null, error, id, null);
-      const { status, headers, body } = problemReply(error, id);
-      response.writeHead(status, headers).end(body);
+      refuse(response, error, id);
       return;
     }
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
@@ -158,14 +176,14 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
   server.on("clientError", (error, socket: Duplex & { readonly bytesWritten: number }) => clientError(error, socket));
   clearSocketPath(options.socket);
   const mask = process.umask(0o177);
-  let refuse = (_error: Error): void => undefined;
+  let failListen = (_error: Error): void => undefined;
   await new Promise<void>((resolve, reject) => {
-    refuse = reject;
-    server.once("error", refuse);
+    failListen = reject;
+    server.once("error", failListen);
     server.listen(options.socket.path, () => resolve());
   }).finally(() => process.umask(mask));
   // A connection that could not be taken, for want of descriptors for instance, must not end the gateway.
-  server.off("error", refuse).on("error", (error) => options.onFault(error, options.correlationId()));
+  server.off("error", failListen).on("error", (error) => options.onFault(error, options.correlationId()));
   openTo(options.socket);
   return {
     close() {

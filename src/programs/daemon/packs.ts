@@ -7,6 +7,7 @@ import type { Definition, PackBook } from "../../gateway/outbound/outbound.ts";
 import { digestBytes } from "../../kernel/canonical-json.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
+import { deniedByFiles } from "../../kernel/file-trouble.ts";
 import { readPlainFile } from "../../vault/files/private-file.ts";
 import { isPackTrusted, type PackTrust, type Policy } from "../../vault/policy/policy.ts";
 
@@ -19,24 +20,37 @@ export interface PackTrouble {
 export interface LoadedPacks {
   readonly book: PackBook;
   readonly troubles: readonly PackTrouble[];
+  /** What the system did not let us read: none of it is in force, and it may be there at the next look. */
+  readonly unread: Denied | null;
 }
 
 /** Packs are trusted by the digest of their exact bytes; any other file in the folder is listed and not used. */
 export function loadPacks(folder: string, policy: Policy | null): LoadedPacks {
   const packs = new Map<string, Pack>();
   const troubles: PackTrouble[] = [];
-  for (const file of listPackFiles(folder)) {
-    const path = join(folder, file);
-    const bytes = readPackFile(path);
+  let unread: Denied | null = null;
+  const files = unlessUnread(() => listPackFiles(folder));
+  if (files instanceof Denied) {
+    troubles.push({ file: folder, why: files.message });
+    unread = files;
+  }
+  for (const file of files instanceof Denied ? [] : files) {
+    const bytes = unlessUnread(() => readPackFile(join(folder, file)));
     if (bytes instanceof Denied) {
       troubles.push({ file, why: bytes.message });
+      if (bytes.code === "file_unusable") unread = bytes;
       continue;
     }
     const { pack, findings } = readPack(bytes, file);
     const broken = findings.find(({ severity }) => severity === "error");
     if (pack === null) troubles.push({ file, why: broken?.message ?? "it cannot be read" });
     else if (policy === null || !isPackTrusted(policy, pack.name, pack.digest)) {
-      const old = readTrusted(folder, pack.name, policy);
+      const old = unlessUnread(() => readTrusted(folder, pack.name, policy));
+      if (old instanceof Denied) {
+        troubles.push({ file, why: old.message });
+        unread = old;
+        continue;
+      }
       if (old !== null) packs.set(pack.name, old);
       const why = old === null ? "not trusted as it is" : "the new version waits, the old one serves";
       troubles.push({ file, why: `${why} (gw pack trust ${pack.name})` });
@@ -48,7 +62,17 @@ export function loadPacks(folder: string, policy: Policy | null): LoadedPacks {
       policy?.places.find((place) => place.pack === pack.name),
     ),
   );
-  return { book: bookOf(placed), troubles };
+  return { book: bookOf(placed), troubles, unread };
+}
+
+function unlessUnread<Read>(read: () => Read): Read | Denied {
+  try {
+    return read();
+  } catch (error) {
+    const denied = deniedByFiles(error);
+    if (denied === undefined) throw error;
+    return denied;
+  }
 }
 
 /** The version that was trusted, kept beside the packs. It is believed by its digest alone. */
@@ -92,7 +116,8 @@ function listPackFiles(folder: string): readonly string[] {
     return readdirSync(folder)
       .filter((name) => name.endsWith(".yaml"))
       .sort();
-  } catch {
-    return [];
+  } catch (error) {
+    if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR")) return [];
+    throw error;
   }
 }

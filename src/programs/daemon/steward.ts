@@ -134,6 +134,8 @@ export function createSteward(parts: StewardParts): DaemonSteward {
       // Somebody who knew the service key is no operator any more: whoever has the new one unlocks.
       else if (!fits) await lock("service_key_replaced", null);
     }
+    // What policy takes away is gone whatever the packs are; they are looked at again.
+    if (state.packs.unread !== null) throw state.packs.unread;
   }
 
   async function lock(reason: string, operator: string | null, locked?: () => void): Promise<void> {
@@ -208,15 +210,19 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     reload: () =>
       takingTurns(async () => {
         const files = fingerprintHome(parts.home.folder);
+        let unread = false;
         try {
           await takeNewer();
           state.filesRefused = null;
-        } catch (error) {
+        } catch (thrown) {
+          const error = deniedByFiles(thrown) ?? thrown;
+          // Nobody refused what the system did not let us read: the next look tries again.
+          unread = error instanceof Denied && error.code === "file_unusable";
           state.filesRefused = error instanceof Denied ? error : null;
           throw error;
         } finally {
           // Last of all: whoever waits for this finds everything in force.
-          state.files = files;
+          if (!unread) state.files = files;
         }
       }),
 

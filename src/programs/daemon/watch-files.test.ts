@@ -22,7 +22,7 @@ test("what is signed is taken at the next look, and half of a file that is being
   const real = openHome(join(root, "home"), ports.random);
   await real.create(vault, first);
   const file = join(real.folder, POLICY_NAME);
-  const state = { files: fingerprintHome(real.folder) };
+  const state = { files: fingerprintHome(real.folder), filesRefused: null };
   const taken: string[] = [];
   let looked: Promise<unknown> = Promise.resolve();
   const home: VaultHome = {

@@ -5,7 +5,7 @@ import { POLICY_NAME, VAULT_NAME } from "./home.ts";
 
 const PACK_FILES = 1_000;
 
-/** Which files stand in a home now, without reading them: another fingerprint means that somebody wrote. */
+/** Which files stand in a home now, without reading them: another fingerprint means that somebody wrote. Throws where that cannot be seen. */
 export function fingerprintHome(folder: string): string {
   const packs = join(folder, "packs");
   const hash = createHash("sha256");
@@ -24,7 +24,8 @@ function listPacks(folder: string): readonly string[] {
       .sort()
       .slice(0, PACK_FILES)
       .map((name) => join(folder, name));
-  } catch {
-    return [];
+  } catch (error) {
+    if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR")) return [];
+    throw error;
   }
 }

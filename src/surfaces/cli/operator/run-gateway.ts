@@ -1,3 +1,4 @@
+import { type Code, codes } from "../../../kernel/codes.ts";
 import { counted, printable, showIdentifier } from "../../../kernel/display.ts";
 import { isJsonObject, type JsonObject } from "../../../kernel/json.ts";
 import { isGoingBack } from "../../../vault/high-water.ts";
@@ -174,6 +175,9 @@ export function statusLines(status: Status): readonly string[] {
         ]
       : []),
     `  packs     ${packs.length > 0 ? packs.join(", ") : "none trusted (gw pack add FILE, gw pack trust NAME)"}`,
+    ...(status.pack_troubles ?? []).map(
+      ({ file, why }) => `  PACK      ${showIdentifier(file)} is not in force: ${printable(why)}`,
+    ),
     `  waiting   ${counted(Number(text("approvals_pending")), "approval")}, ${counted(Number(text("sessions_live")), "live session")}`,
     `  callbacks ${callbacksLine(status.callbacks)}`,
     ...webhookLines(status.webhooks),
@@ -194,8 +198,16 @@ export function statusLines(status: Status): readonly string[] {
         ]
       : []),
     ...(status.disk_low === true ? ["  DISK LOW  nothing new is begun until there is room again"] : []),
+    ...(status.files_refused === null ? [] : [filesLine(status.files_refused)]),
     ...(trouble === null ? [] : [`  TROUBLE   ${showIdentifier(trouble.code)}: ${showIdentifier(trouble.message)}`]),
   ];
+}
+
+/** What it goes on with was signed, and may be older than what the operator signed last. */
+function filesLine(code: string): string {
+  const known = Object.hasOwn(codes, code) ? codes[code as Code] : null;
+  const says = known === null ? "" : ` ${known.means} ${known.mend}`;
+  return `  FILES     the files in the home were not taken, what was in force before goes on: ${showIdentifier(code)}.${says}`;
 }
 
 /** As gw policy show and set spell it. */
