@@ -298,6 +298,31 @@ describe("a home is backed up while it runs and restored on purpose", { ...asUse
     }
     await (await home.up()).end("SIGTERM");
   });
+
+  test("a state whose pages are damaged is named before anything is signed, and the way that is told leads on", async () => {
+    const home = made.copy();
+    const state = join(home.folder, "state.db");
+    const bytes = readFileSync(state);
+    for (let page = 4_096; page < bytes.length; page += 4_096) bytes.fill(0xa5, page, page + 256);
+    writeFileSync(state, bytes);
+    const vault = readFileSync(join(home.folder, "vault.json"), "utf8");
+    const refused = [await home.operator(["restore", "--as-found"]), await home.operator(["up"])];
+    for (const { code, err } of refused) {
+      assert.deepEqual(
+        [code, /^[a-z_]+(?=: )/m.exec(err.replace(/^warning: .*\n/gm, ""))?.[0]],
+        [1, "store_unreadable"],
+        err,
+      );
+      assert.match(err, /move it and what lies beside it .* away .* gw restore --as-found/);
+    }
+    assert.equal(readFileSync(join(home.folder, "vault.json"), "utf8"), vault, "nothing was signed");
+    renameSync(state, join(makeFolder(), "damaged.db"));
+    await home.must(["restore", "--as-found"]);
+    const gateway = await home.up();
+    assert.equal((await home.status())["locked"], false);
+    await gateway.end("SIGTERM");
+    assert.equal((await home.verify()).code, 0);
+  });
 });
 
 async function waitFor(gateway: ReturnType<Home["start"]>): Promise<void> {

@@ -940,7 +940,7 @@ export const codes = {
   store_unreadable: {
     status: 503,
     means: "The store's file is not a database, or is damaged.",
-    mend: "Restore it from a backup; keep the damaged file for inspection.",
+    mend: "Keep the damaged file for inspection and restore a backup; of a home without one: move state.db, state.db-wal and state.db-shm away, then gw restore --as-found.",
   },
   // The vault, its operators and its credentials
   vault_missing: {

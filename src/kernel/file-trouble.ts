@@ -30,6 +30,14 @@ const SQLITE_WORDS: Readonly<Record<number, string>> = {
   14: "it cannot be opened: a folder is in its place, its folder is gone, or this user may not write there",
 };
 
+const SQLITE_DAMAGED: ReadonlySet<number> = new Set([11, 26]);
+
+/** Whether SQLite cannot make sense of a file: a page is damaged, or it is no database. */
+export function isDamagedDatabase(error: unknown): boolean {
+  if (!(error instanceof Error) || !("errcode" in error)) return false;
+  return typeof error.errcode === "number" && SQLITE_DAMAGED.has(error.errcode & 0xff);
+}
+
 /** Names the file that SQLite was to work on: its own errors do not. */
 export function atPath<Result>(path: string, work: () => Result): Result {
   try {
@@ -43,6 +51,7 @@ export function atPath<Result>(path: string, work: () => Result): Result {
 export function deniedByFiles(error: unknown): Denied | undefined {
   if (!(error instanceof Error) || !("code" in error)) return undefined;
   const { code, syscall, path, errcode, info } = error as Trouble;
+  if (isDamagedDatabase(error)) return new Denied("store_unreadable", `${path ?? "The state"}: ${DAMAGED}`);
   if (info?.syscall === "uv_os_homedir") return new Denied("file_unusable", NO_HOME);
   const words = syscall === undefined ? SQLITE_WORDS[Number(errcode) & 0xff] : WORDS[String(code)];
   if (words === undefined) return undefined;
@@ -50,6 +59,8 @@ export function deniedByFiles(error: unknown): Denied | undefined {
     syscall === undefined ? ["the state", `${error.message}, ${errcode}`] : [syscall, `${code}, ${syscall}`];
   return new Denied("file_unusable", `${path ?? where}: ${words} (${what}).`);
 }
+
+const DAMAGED = "it is not a SQLite database, or is damaged. Keep it for inspection, and restore it from a backup.";
 
 const NO_HOME =
   "This user has no home folder: the system has no account for it, and HOME is not set. Set HOME to a folder that is this user's own.";

@@ -35,6 +35,22 @@ export const homeKeeper: HomeKeeper = {
 
   isInUse: (home) => isWriterLive(join(home, "audit")),
 
+  async requireWholeState(home, vault, operator) {
+    const path = join(home, "state.db");
+    if (!existsSync(path)) return;
+    const service = openService(vault, operator.serviceKey);
+    try {
+      const store = await openStateStore(path, service.deriveStateKey("state rows"), systemRandom);
+      try {
+        store.requireWhole();
+      } finally {
+        await store.close();
+      }
+    } finally {
+      service.wipe();
+    }
+  },
+
   async settle(home, vault, policy, operator, about) {
     const clock = createClock();
     const service = openService(vault, operator.serviceKey);

@@ -7,7 +7,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied, Fault } from "../../../kernel/failure.ts";
-import { atPath } from "../../../kernel/file-trouble.ts";
+import { atPath, deniedByFiles, isDamagedDatabase } from "../../../kernel/file-trouble.ts";
 
 export interface SqliteOptions {
   /** `full` flushes at every commit; `normal` may lose the last commits in a power cut, never in a crash of ours. */
@@ -24,7 +24,7 @@ export interface SqliteFile {
 
 export function openSqlite(path: string, options: SqliteOptions): SqliteFile {
   claimFile(path);
-  const handle = atPath(path, () => openHandle(path, options));
+  const handle = unlessDamaged(path, () => openHandle(path, options));
   return {
     handle,
     immediate: (work) => runImmediate(handle, work),
@@ -32,6 +32,15 @@ export function openSqlite(path: string, options: SqliteOptions): SqliteFile {
       if (handle.isOpen) handle.close();
     },
   };
+}
+
+/** Denied `store_unreadable` where SQLite finds the file damaged meanwhile. */
+export function unlessDamaged<Result>(path: string, work: () => Result): Result {
+  try {
+    return atPath(path, work);
+  } catch (error) {
+    throw isDamagedDatabase(error) ? (deniedByFiles(error) ?? error) : error;
+  }
 }
 
 function openHandle(path: string, options: SqliteOptions): DatabaseSync {
@@ -51,9 +60,7 @@ function openHandle(path: string, options: SqliteOptions): DatabaseSync {
     return handle;
   } catch (error) {
     handle.close();
-    throw isNotDatabase(error)
-      ? new Denied("store_unreadable", `${path} is not a SQLite database, or is damaged. Restore it from a backup.`)
-      : error;
+    throw error;
   }
 }
 
@@ -99,12 +106,4 @@ function check(path: string, found: Stats): void {
 
 function refuse(path: string, why: string): never {
   throw new Denied("store_unsafe", `${path} is not used: ${why}.`);
-}
-
-const SQLITE_CORRUPT = 11;
-const SQLITE_NOTADB = 26;
-
-function isNotDatabase(error: unknown): boolean {
-  if (!(error instanceof Error) || !("errcode" in error) || typeof error.errcode !== "number") return false;
-  return (error.errcode & 0xff) === SQLITE_NOTADB || (error.errcode & 0xff) === SQLITE_CORRUPT;
 }

@@ -3,6 +3,7 @@ import type { StatementSync } from "node:sqlite";
 import type { StateRow, StateStore } from "../../../gateway/ports.ts";
 import type { Random } from "../../../kernel/clock.ts";
 import { Denied } from "../../../kernel/failure.ts";
+import { isDamagedDatabase } from "../../../kernel/file-trouble.ts";
 import { openSqlite, type SqliteFile } from "./open.ts";
 import { createRowMark } from "./row-mark.ts";
 import { openRow, sealRow } from "./seal-row.ts";
@@ -35,23 +36,40 @@ export interface SqliteStateStore extends StateStore {
   generation(): { readonly written: number; readonly durable: number } | null;
   /** Denied `state_tampered` where the rows are not those that were written last. */
   verify(): void;
+  /** Denied `store_unreadable` where a page of the file is damaged. Reads all of it. */
+  requireWhole(): void;
   /** Takes the rows as they are, and counts on from `from`. For a person's explicit word alone. */
   recount(from: number): Promise<void>;
   close(): Promise<void>;
 }
 
 export async function openStateStore(path: string, key: KeyObject, random: Random): Promise<SqliteStateStore> {
-  const file = openSqlite(path, { synchronous: "normal" });
   try {
-    upgradeState(file, path, stateMigrations);
-    return startStore(file, key, random);
+    const file = openSqlite(path, { synchronous: "normal" });
+    try {
+      upgradeState(file, path, stateMigrations);
+      return startStore(file, path, key, random);
+    } catch (error) {
+      file.close();
+      throw error;
+    }
   } catch (error) {
-    file.close();
-    throw error;
+    throw isDamaged(error) ? damaged(path) : error;
   }
 }
 
-function startStore(file: SqliteFile, key: KeyObject, random: Random): SqliteStateStore {
+function isDamaged(error: unknown): boolean {
+  return isDamagedDatabase(error) || (error instanceof Denied && error.code === "store_unreadable");
+}
+
+function damaged(path: string): Denied {
+  return new Denied(
+    "store_unreadable",
+    `${path} is damaged, or is no SQLite database. With the gateway stopped, move it and what lies beside it (${path}-wal, ${path}-shm) away and keep them. Then: gw restore FILE with a backup, or without one gw restore --as-found. What it knew to be under way stands in the log alone then (gw activity --outcome unknown): look at the providers.`,
+  );
+}
+
+function startStore(file: SqliteFile, path: string, key: KeyObject, random: Random): SqliteStateStore {
   const upserts = new Map<Table, StatementSync>();
   const deletes = new Map<Table, StatementSync>();
   const selects = new Map<Table, StatementSync>();
@@ -211,7 +229,21 @@ function startStore(file: SqliteFile, key: KeyObject, random: Random): SqliteSta
       const written = mark.known();
       return written === null ? null : { written, durable: durableGeneration };
     },
-    verify: () => mark.verify(),
+    verify() {
+      try {
+        mark.verify();
+      } catch (error) {
+        throw isDamaged(error) ? damaged(path) : error;
+      }
+    },
+    requireWhole() {
+      try {
+        if (file.handle.prepare("pragma quick_check(1)").get()?.["quick_check"] === "ok") return;
+      } catch (error) {
+        if (!isDamaged(error)) throw error;
+      }
+      throw damaged(path);
+    },
     async recount(from) {
       write(() => mark.recount(from));
       file.handle.exec("pragma wal_checkpoint(truncate)");

@@ -10,6 +10,8 @@ export interface HomeKeeper {
   isInUse(home: string): boolean;
   /** Writes into the log of a home without a gateway that its older segments were moved away. */
   noteArchived(home: string, operator: OpenOperator, about: Archived): Promise<void>;
+  /** Denied `store_unreadable` where there is a state and it is damaged: before anything is signed that it belongs to. */
+  requireWholeState(home: string, vault: Vault, operator: OpenOperator): Promise<void>;
   /** Takes the state as it is for the newest, and writes into the log that an operator restored it. Returns the log's head. */
   settle(
     home: string,

@@ -114,6 +114,8 @@ async function putInForce(
   deps: CliDeps,
 ): Promise<PutInForce> {
   const { vault: ports } = deps;
+  const keeper = await deps.homeKeeper();
+  await keeper.requireWholeState(home.folder, home.readVault(), operator);
   const removed: string[] = [];
   let signer = operator;
   const { vault, policy, from } = await home.change(async (current) => {
@@ -146,7 +148,6 @@ async function putInForce(
     const policy = signPolicy({ ...old, auditRecipients }, old, signer, vault, ports.clock, seen);
     return { vault, policy, from };
   });
-  const keeper = await deps.homeKeeper();
   const head = await keeper.settle(home.folder, vault, policy, signer, { ...from, backup });
   await remember(ports.stateFolder, home.folder, vault, { policy, head });
   if (signer !== operator) signer.wipe();
