@@ -234,7 +234,7 @@ export const attacks: readonly Mutant[] = [
   {
     rule: "attack: a process that ends while it is looked at is refused, and ends nothing else",
     file: "src/adapters/platform/linux/hold.ts",
-    text: 'error instanceof Error && "syscall" in error ? refusalOf(peer) : error;',
+    text: '(error instanceof Error && "syscall" in error ? refusalOf(peer) : error);',
     becomes: "(void refusalOf, error);",
     tests: ["test/attack-dedicated.host.test.ts"],
     title:

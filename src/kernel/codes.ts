@@ -333,6 +333,12 @@ export const codes = {
     means: "The gateway may not look at the process behind the connection.",
     mend: "Run the agent as the gateway's own user, or set up dedicated mode with gw-ident: docs/install.md.",
   },
+  descriptors_exhausted: {
+    status: 503,
+    means:
+      "The gateway has as many files and connections open as the system lets it, and could not look at who is calling. Nothing was done.",
+    mend: "Connect again in a moment. Whoever runs the gateway ends what holds connections to it, or raises its limit (ulimit -n, LimitNOFILE= of its unit).",
+  },
   ident_unavailable: {
     status: 503,
     means:

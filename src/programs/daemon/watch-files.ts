@@ -47,8 +47,11 @@ export function watchFiles(
     reading = true;
     void home
       .undisturbed(async () => {
-        if (files === doubted || isSound(home)) await reload();
-        else doubted = files;
+        if (files !== doubted && !isSound(home)) {
+          doubted = files;
+          return;
+        }
+        await reload();
         blind = null;
       })
       .catch(failed)

@@ -1,6 +1,7 @@
 import { closeSync, constants, openSync } from "node:fs";
 import type { CallerCheck } from "../../../conventions/caller/port.ts";
 import { Denied } from "../../../kernel/failure.ts";
+import { descriptorsExhausted } from "../descriptors.ts";
 import { adoptExecWatch, type ExecWatch, watchExec } from "./exec-watch.ts";
 import { closeOpened, type Ident, type Opened } from "./ident/ask.ts";
 import { loadLibc, uninterrupted } from "./libc.ts";
@@ -125,7 +126,8 @@ export function holdProcess(peer: Peer, { askKernel = true, foreign }: HoldOptio
     };
   } catch (error) {
     // Opening and reading alike: a process may end between any two of them, and that is never our own failure.
-    const refusal = error instanceof Error && "syscall" in error ? refusalOf(peer) : error;
+    const refusal =
+      descriptorsExhausted(error) ?? (error instanceof Error && "syscall" in error ? refusalOf(peer) : error);
     close();
     throw refusal;
   }

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, readFileSync, statfsSync } from "node:fs";
 import { Denied } from "../../../kernel/failure.ts";
+import { descriptorsExhausted, exhausted } from "../descriptors.ts";
 import { errnos, lastErrno, loadLibc, nameErrno, uninterrupted } from "./libc.ts";
 
 /** Who connected, as the kernel noted it at connect time. `pidfd` belongs to the receiver of this object. */
@@ -68,15 +69,27 @@ function openPidfd(socket: number, pid: number): { readonly pidfd: number; reado
     return { pidfd: answer.readInt32LE(0), durable: true };
   }
   const errno = lastErrno();
-  if (errno !== errnos["ENOPROTOOPT"]) {
-    throw new Denied("caller_gone", `process ${pid} cannot be held (${nameErrno(errno)})`);
-  }
+  if (errno !== errnos["ENOPROTOOPT"]) throw notHeld(pid, errno);
   const pidfd = libc.pidfdOpen(pid, 0);
-  if (pidfd < 0) throw new Denied("caller_gone", `process ${pid} cannot be held (${nameErrno(lastErrno())})`);
+  if (pidfd < 0) throw notHeld(pid, lastErrno());
   return { pidfd, durable: false };
 }
 
+function notHeld(pid: number, errno: number): Denied {
+  const word = nameErrno(errno);
+  if (word === "EMFILE" || word === "ENFILE") return exhausted(word);
+  return new Denied("caller_gone", `process ${pid} cannot be held (${word})`);
+}
+
 export function pidOf(pidfd: number): number | undefined {
-  const found = /^Pid:\t(-?\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${pidfd}`, "utf8"));
+  const found = /^Pid:\t(-?\d+)$/m.exec(readInfo(pidfd));
   return found?.[1] === undefined ? undefined : Number(found[1]);
+}
+
+function readInfo(descriptor: number): string {
+  try {
+    return readFileSync(`/proc/self/fdinfo/${descriptor}`, "utf8");
+  } catch (error) {
+    throw descriptorsExhausted(error) ?? error;
+  }
 }

@@ -2,6 +2,7 @@ import { type BigIntStats, statSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { defaults } from "../../../../kernel/defaults.ts";
 import { Denied } from "../../../../kernel/failure.ts";
+import { descriptorsExhausted } from "../../descriptors.ts";
 import { type FileIdentity, identityIn } from "../proc.ts";
 import type { ImageDigests } from "./digest.ts";
 import type { ImageAnswer, ImageQuestion } from "./inspect-worker.ts";
@@ -83,6 +84,8 @@ export function createImageInspector(
 
 /** The gateway's user may not read it, or its file system failed. */
 function refuse(error: unknown): never {
+  const ours = descriptorsExhausted(error);
+  if (ours !== undefined) throw ours;
   if (!(error instanceof Error && "syscall" in error)) throw error;
   throw new Denied("caller_unreadable", `the caller's image file cannot be read (${error.message})`);
 }
