@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash, generateKeyPairSync, sign } from "node:crypto";
+import { chownSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import {
@@ -14,6 +15,7 @@ import {
   openRun,
   type Plane,
   type Reply,
+  startAgent,
   until,
 } from "./support/home.ts";
 import { QuickHome } from "./support/operator-key.ts";
@@ -24,6 +26,15 @@ import { idIn, idOf } from "./support/reply.ts";
 
 const { programs, skip } = needPostgres(import.meta.filename);
 const real = (name: string, run: () => Promise<void>) => test(name, { skip, timeout: 200_000 }, run);
+
+/** Each asks a person, and its card holds all of the text. */
+const LONG = `  thing.note:
+    effect: purchase
+    max_cost_cents: 1
+    request: { method: POST, path: /v1/notes, body: application/json }
+    input:
+      text: { in: body, type: string, maxLength: 200000 }
+`;
 
 let cluster: Cluster;
 let way: Partition;
@@ -40,7 +51,7 @@ before(async () => {
   way = await makePartition(cluster);
   home = await new QuickHome(makeFolder()).init();
   await home.addCredential("demo-token", provider.origin);
-  await home.trustPack("demo", demoPack(provider.origin));
+  await home.trustPack("demo", demoPack(provider.origin, LONG));
   gateway = await home.up();
   agent = openPlane(home.agentSocket);
   assert.equal((await home.run(["hub", "init", cluster.url("owner")])).code, 0);
@@ -451,4 +462,56 @@ real("the answer of an effect that is under way waits for the hub to come back, 
   });
   assert.equal(outcomeOf(done), "success");
   assert.equal((await home.verify()).code, 0);
+});
+
+real("cards that are too large together are told of, and each is read and decided by its name", async () => {
+  // A user has three cards at a time.
+  for (const left of JSON.parse((await home.must(["approvals", "--json"])).out) as readonly Members[])
+    await home.must(["deny", idOf(left, "approval_id")]);
+  const agents = await Promise.all([1, 2, 3].map(() => startAgent(home)));
+  const runs: string[] = [];
+  for (const one of agents) {
+    const body = { purpose: "notes", actions: ["demo.thing.note"], budget: { spend_cents: 1 } };
+    const asked = await one.ask("POST", "/v1/runs", body);
+    await home.approve(idIn(asked, "approval_id"));
+    runs.push(idIn(asked, "run_id"));
+  }
+  // Each card is sealed for each of them.
+  for (const name of ["bob", "cleo", "dan", "eve", "fay"]) {
+    const file = join(makeFolder(), name);
+    writeFileSync(file, `the passphrase of ${name}\n`, { mode: 0o600 });
+    if (home.owner !== undefined) chownSync(file, home.owner.uid, home.owner.gid);
+    await home.must(["operator", "add", name, "--operator", "ada", "--new-passphrase-file", file]);
+  }
+  const watching = desk.start(["watch", ...hub(), "--json", "--passphrase-file", desk.passphraseFile]);
+  try {
+    for (const [at, one] of agents.entries()) {
+      const text = `${at} `.padEnd(190_000, "a long note that nobody shortens ");
+      await one.ask("POST", `/v1/runs/${runs[at]}/calls`, { action: "demo.thing.note", input: { text } });
+    }
+    const ids = await until("all are on the hub", async () => {
+      const rows = await cluster.sql<{ id: string }>(
+        "select approval_id as id from gw_hub.cards where approval_id like 'apr_%'",
+      );
+      return rows.length >= agents.length && rows.map(({ id }) => id);
+    });
+    const list = () => desk.must(["approvals", ...hub(), "--json"]);
+    const shownIn = (out: string): readonly string[] =>
+      (JSON.parse(out) as readonly Members[]).map((one) => idOf(one, "approval_id"));
+    const listed = await list();
+    const shown = shownIn(listed.out);
+    assert.equal(shown.length, agents.length - 1);
+    assert.match(listed.err, /warning: web1 shows 1 more than is read at a time \(4 MiB of each gateway\)/);
+    await until("gw watch --hub tells of it too", () => watching.err().includes("web1 shows 1 more"));
+    const [unread = ""] = ids.filter((id) => !shown.includes(id));
+    const denied = await desk.must(["deny", unread, ...hub(), "--json"]);
+    assert.equal((JSON.parse(denied.out) as Members)["state"], "denied");
+    await until("there is room for the others", async () => {
+      const { out, err } = await list();
+      return shownIn(out).length === agents.length - 1 && !err.includes("more than");
+    });
+  } finally {
+    await watching.end("SIGTERM");
+    for (const one of agents) one.close();
+  }
 });

@@ -16,7 +16,13 @@ export interface ShownApproval extends ApprovalView {
 }
 
 export type Connection =
-  | { readonly kind: "live"; readonly guard_rail: boolean; readonly locked: boolean }
+  | {
+      readonly kind: "live";
+      readonly guard_rail: boolean;
+      readonly locked: boolean;
+      /** In words: what waits and could not be read with the rest. */
+      readonly unread: readonly string[];
+    }
   | { readonly kind: "lost"; readonly why: string };
 
 export type News =
@@ -55,7 +61,12 @@ export function followGateway<Client extends PageClient>(
   function take(event: FeedEvent): void {
     switch (event.kind) {
       case "live":
-        setConnection({ kind: "live", guard_rail: event.guardRail, locked: event.locked });
+        setConnection({
+          kind: "live",
+          guard_rail: event.guardRail,
+          locked: event.locked,
+          unread: event.unread ?? [],
+        });
         return;
       case "lost":
         setConnection({ kind: "lost", why: event.why });

@@ -141,7 +141,17 @@ function Screen(props: {
     case "settings":
       return <Settings />;
     default:
-      return <Waiting rows={state.rows} me={me} chosen={route.id} />;
+      return (
+        <>
+          {state.connection?.kind === "live" &&
+            state.connection.unread.map((text) => (
+              <p key={text} class="problem" role="alert">
+                {text}
+              </p>
+            ))}
+          <Waiting rows={state.rows} me={me} chosen={route.id} />
+        </>
+      );
   }
 }
 

@@ -1,7 +1,7 @@
 import { signStatement } from "../../../conventions/approval/decision.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
-import { readId } from "../../../kernel/ids.ts";
+import { type ApprovalId, readId } from "../../../kernel/ids.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
 import { draftDecision } from "../../client/draft-decision.ts";
 import { answering } from "../answer.ts";
@@ -19,7 +19,7 @@ import {
 } from "../operator/decide.ts";
 import type { OperatorOptions } from "../options.ts";
 import { hangOf, sayProse } from "../say-prose.ts";
-import { findCards } from "./cards.ts";
+import { besideOf, findCard, findCards } from "./cards.ts";
 import { warnOpen } from "./grant.ts";
 import { knownTo, type OnHub, onHub } from "./hub-session.ts";
 import { readPolicyOnHub } from "./policy.ts";
@@ -30,7 +30,7 @@ import { type Answered, say } from "./say.ts";
 export function runHubApprovals(options: OperatorOptions & EvidenceOption & OnHub, deps: CliDeps): Promise<Exit> {
   const { io } = deps;
   return onHub(options, deps, async (session) => {
-    const cards = await findCards(session, deps.clock, deps.io.err);
+    const cards = await findCards(session, deps.clock, besideOf(deps.io));
     if (options.json) {
       io.out(
         JSON.stringify(
@@ -56,23 +56,22 @@ export function runHubDecide(
   deps: CliDeps,
 ): Promise<Exit> {
   return answering(deps.io, () => {
-    if (readId("apr", id) === undefined)
+    const approvalId = readId("apr", id);
+    if (approvalId === undefined)
       throw new Denied("not_found", `Name the card: gw ${decision} ID --hub URL. What waits: gw approvals --hub URL`);
     if (decision === "approve") requireReadable(options);
-    return decideOnHub(id, decision, options, deps);
+    return decideOnHub(approvalId, decision, options, deps);
   });
 }
 
 function decideOnHub(
-  id: string,
+  id: ApprovalId,
   decision: "approve" | "deny",
   options: ApproveOptions & OnHub,
   deps: CliDeps,
 ): Promise<Exit> {
   return onHub(options, deps, async (session) => {
-    const found = (await findCards(session, deps.clock, deps.io.err)).find(
-      ({ approval }) => approval.approval_id === id,
-    );
+    const found = await findCard(session, id, deps.clock, besideOf(deps.io));
     if (found === undefined) {
       throw new Denied(
         "not_found",

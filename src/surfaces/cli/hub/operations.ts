@@ -10,7 +10,7 @@ import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { type OperationOptions, rowsOf } from "../operator/operations.ts";
-import { type FoundOperation, findOperations } from "./cards.ts";
+import { besideOf, type FoundOperation, findOperations } from "./cards.ts";
 import { type HubSession, type OnHub, onHub } from "./hub-session.ts";
 import { say } from "./say.ts";
 
@@ -20,7 +20,7 @@ type HubOperationOptions = OperationOptions & OnHub;
 export function runHubOperationList(options: HubOperationOptions, deps: CliDeps): Promise<Exit> {
   const { io } = deps;
   return onHub(options, deps, async (session) => {
-    const found = (await findOperations(session, io.err))
+    const found = (await findOperations(session, besideOf(io)))
       .filter(({ operation, takenBy }) => options.all === true || (!operation.settled && takenBy === null))
       .sort((one, other) => compareUrgency(one.operation, other.operation));
     if (options.json) io.out(JSON.stringify(found.map(recordOf), null, 2));
@@ -139,7 +139,7 @@ export async function findShown(
   id: string,
   { io }: { readonly io: Pick<CliIo, "err"> },
 ): Promise<Shown> {
-  const all = (await findOperations(session, io.err)).filter(({ operation }) => operation.operation_id === id);
+  const all = (await findOperations(session, besideOf(io))).filter(({ operation }) => operation.operation_id === id);
   const [first, ...others] = all.filter(({ takenBy }) => takenBy === null);
   if (first !== undefined) return [first, ...others];
   const [left] = all;

@@ -4,7 +4,7 @@ import { isoTime } from "../../../kernel/clock.ts";
 import { defaults } from "../../../kernel/defaults.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { CliDeps } from "../commands/deps.ts";
-import { findSessions } from "./cards.ts";
+import { findSessions, UNSAID } from "./cards.ts";
 import type { HubSession } from "./hub-session.ts";
 import { type Answered, isKnown, refusalIn, sayEach } from "./say.ts";
 
@@ -23,7 +23,7 @@ export async function revokeOnHub(
 ): Promise<string | null> {
   const { connection, speakers, operator } = hub;
   const shownBy = new Set(
-    (await findSessions(hub, () => undefined))
+    (await findSessions(hub, UNSAID))
       .filter(({ session_id }) => session_id === sessionId)
       .map(({ gateway }) => gateway),
   );

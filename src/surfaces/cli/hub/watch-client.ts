@@ -21,7 +21,7 @@ import type { ApprovalRecord, ApprovalView } from "../../operator/answers.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import type { VaultSession } from "../vault/session.ts";
 import type { PageClient } from "../watch/feed.ts";
-import { cardName, type FoundCard, findCards, findEndings, findOperations, findSessions } from "./cards.ts";
+import { cardName, type FoundCard, findCards, findEndings, findOperations, findSessions, UNSAID } from "./cards.ts";
 import { findSpeakers, knownTo } from "./hub-session.ts";
 import { askErrand, findShown, requireSame } from "./operations.ts";
 import { revokeOnHub } from "./revoke.ts";
@@ -49,18 +49,21 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
     throw error;
   });
   let known: readonly FoundCard[] = [];
-  /** A screen says nothing beside itself: what is not from its gateway is told by `gw approvals --hub`. */
-  const unsaid = (): void => undefined;
+  /** What the last look had no room for. */
+  let unread: readonly string[] = [];
+  const io = { ...deps.io, err: () => undefined };
 
   async function look(): Promise<readonly FoundCard[]> {
     speakers = await findSpeakers(connection, session);
-    const found = await findCards({ connection, speakers, operator }, deps.clock, unsaid);
-    known = found;
+    const lines: string[] = [];
+    const beside = { ...UNSAID, unread: (line: string) => void lines.push(line) };
+    const found = await findCards({ connection, speakers, operator }, deps.clock, beside);
+    [known, unread] = [found, lines];
     return found;
   }
 
   async function operations(): Promise<readonly HubOperation[]> {
-    const found = await findOperations({ connection, speakers, operator }, unsaid);
+    const found = await findOperations({ connection, speakers, operator }, UNSAID);
     // A host that died still shows what another has by now.
     return found
       .filter(({ takenBy }) => takenBy === null)
@@ -110,7 +113,7 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
     const hub = { connection: orders, speakers, operator };
     const { operation, gateway, state } = await askErrand(hub, what, id, reason, {
       ...deps,
-      io: { ...deps.io, err: unsaid },
+      io,
     });
     const said = answerOf(state);
     // A provider that takes its time leaves it as it was.
@@ -120,7 +123,7 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
 
   return {
     // A machine of its own is no gateway for all users: a decision asks for the PIN.
-    status: () => Promise.resolve({ mode: "guard-rail", locked: false, uid: -1 }),
+    status: () => Promise.resolve({ mode: "guard-rail", locked: false, uid: -1, unread }),
     approvals: async () => (await look()).map(shownOn),
     async *watch(signal) {
       const told = new Map<string, Told>();
@@ -137,7 +140,7 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
             if (before !== version) yield { kind: "approval", view: shownOn(card) };
           }
           const over = [...told].filter(([, { seenMs }]) => seenMs < nowMs);
-          const endings = over.length === 0 ? null : await findEndings({ connection, speakers, operator }, unsaid);
+          const endings = over.length === 0 ? null : await findEndings({ connection, speakers, operator }, UNSAID);
           for (const [name, { card, seenMs }] of over) {
             const ending = endings?.get(name);
             if (ending !== undefined) yield { kind: "approval", view: { ...shownOn(card), ...ending } };
@@ -164,7 +167,7 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
     draft,
     submit,
     async settleOperation({ operation_id: id, request_fingerprint }, said, show) {
-      const shown = await findShown({ connection, speakers, operator }, id, { io: { err: unsaid } });
+      const shown = await findShown({ connection, speakers, operator }, id, { io });
       const operation = requireSame(shown);
       if (operation.request_fingerprint !== request_fingerprint)
         throw new Denied("card_mismatch", "It shows another request by now. Nothing was signed: look at it again.");
@@ -180,7 +183,7 @@ export async function connectHubClient(login: HubLogin, session: VaultSession, d
     async revoke(sessionId, reason) {
       answerOf(await revokeOnHub({ connection: orders, speakers, operator }, sessionId, reason, deps));
     },
-    sessions: () => findSessions({ connection, speakers, operator }, unsaid),
+    sessions: () => findSessions({ connection, speakers, operator }, UNSAID),
     async operation(id) {
       const found = (await operations()).find(({ operation_id }) => operation_id === id);
       return found ?? noOperation();

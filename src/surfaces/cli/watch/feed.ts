@@ -9,7 +9,13 @@ import type { OperatorNews } from "../../client/reading.ts";
 import type { ApprovalRecord, ApprovalView, Status } from "../../operator/answers.ts";
 
 export type FeedEvent =
-  | { readonly kind: "live"; readonly guardRail: boolean; readonly locked: boolean }
+  | {
+      readonly kind: "live";
+      readonly guardRail: boolean;
+      readonly locked: boolean;
+      /** In words: what waits and could not be read with the rest. */
+      readonly unread?: readonly string[] | undefined;
+    }
   | { readonly kind: "lost"; readonly why: string; readonly retryInMs: number }
   | OperatorNews
   | { readonly kind: "list"; readonly views: readonly ApprovalRecord[]; readonly askedMs: number };
@@ -19,7 +25,7 @@ export type WatchClient = Pick<
   OperatorClient,
   "approvals" | "watch" | "sessions" | "operation" | "decide" | "revoke" | "askOperation" | "close"
 > & {
-  status(): Promise<Pick<Status, "mode" | "locked" | "uid">>;
+  status(): Promise<Pick<Status, "mode" | "locked" | "uid"> & { readonly unread?: readonly string[] }>;
   extend(approval: ApprovalView, seconds: number): Promise<ApprovalRecord>;
 };
 
@@ -109,7 +115,7 @@ export function startFeed<Client extends WatchClient>(
         works();
         // What the gateway says of itself lowers nothing: its user has to be another one than ours.
         const guardRail = status.mode !== "dedicated" || status.uid === process.geteuid?.();
-        ports.tell({ kind: "live", guardRail, locked: status.locked });
+        ports.tell({ kind: "live", guardRail, locked: status.locked, unread: status.unread });
         ports.tell({ kind: "list", views, askedMs });
         await ports.sleep.sleep(defaults.watchPollMs, both);
       }

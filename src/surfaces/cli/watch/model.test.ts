@@ -491,6 +491,16 @@ test("a gateway that is locked is said once", () => {
   assert.equal(table.state.notices.filter(({ text }) => text.includes("LOCKED")).length, 1);
 });
 
+test("what a hub had no room to show is said once, and again when it is another", () => {
+  const table = sitConnected();
+  const tell = (...unread: string[]): void => table.tell({ kind: "live", guardRail: true, locked: false, unread });
+  tell("web1 shows 1 more");
+  tell("web1 shows 1 more");
+  tell("web1 shows 2 more");
+  const told = table.state.notices.filter(({ weight }) => weight === "warning").map(({ text }) => text);
+  assert.deepEqual(told, ["web1 shows 1 more", "web1 shows 2 more"]);
+});
+
 test("an answer to another attempt, or for another card than the prompt was opened for, approves nothing", () => {
   const table = withCard(sitConnected({ rows: 80 }));
   table.type("a");

@@ -34,7 +34,12 @@ export type WatchEvent =
   | { readonly kind: "key"; readonly key: WatchKey }
   | { readonly kind: "secretTyped"; readonly length: number }
   | { readonly kind: "secretChecked"; readonly attempt: number; readonly answer: SecretAnswer }
-  | { readonly kind: "live"; readonly guardRail: boolean; readonly locked: boolean }
+  | {
+      readonly kind: "live";
+      readonly guardRail: boolean;
+      readonly locked: boolean;
+      readonly unread?: readonly string[] | undefined;
+    }
   | { readonly kind: "lost"; readonly why: string; readonly retryInMs: number }
   | { readonly kind: "approval"; readonly view: ApprovalRecord }
   | { readonly kind: "list"; readonly views: readonly ApprovalRecord[]; readonly askedMs: number }
@@ -79,7 +84,14 @@ function react(state: WatchState, event: WatchEvent): WatchStep {
     case "secretChecked":
       return takeSecretAnswer(state, event.attempt, event.answer);
     case "live":
-      return stay(connect(state, { kind: "live", guardRail: event.guardRail, locked: event.locked }));
+      return stay(
+        connect(state, {
+          kind: "live",
+          guardRail: event.guardRail,
+          locked: event.locked,
+          unread: event.unread ?? [],
+        }),
+      );
     case "lost":
       return stay(disconnect(state, event.why, event.retryInMs));
     case "approval":
@@ -137,7 +149,9 @@ function connect(state: WatchState, link: Link & { readonly kind: "live" }): Wat
   const again = before.kind === "lost" ? note(state, "connected again") : state;
   const locked = link.locked && !(before.kind === "live" && before.locked);
   const told = locked ? note(again, "the gateway is LOCKED: nothing can be asked until gw unlock", "warning") : again;
-  return { ...told, link };
+  const known = before.kind === "live" ? before.unread : [];
+  const fresh = link.unread.filter((text) => !known.includes(text));
+  return { ...fresh.reduce((next, text) => note(next, text, "warning"), told), link };
 }
 
 function disconnect(state: WatchState, why: string, retryInMs: number): WatchState {

@@ -109,6 +109,7 @@ async function printNews(
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, end);
   process.stdout.on("error", end);
   let lost = false;
+  let unread: readonly string[] = [];
   const operations = createChanges();
   const feed = startFeed(
     client,
@@ -119,6 +120,10 @@ async function printNews(
         if (event.kind === "operations") for (const one of operations.news(event.board)) io.out(asciiJson(one));
         if (event.kind === "lost" && !lost) io.err(`connection lost: ${event.why} Trying again.`);
         if (event.kind === "live" && lost) io.err("connected again");
+        if (event.kind === "live") {
+          for (const line of (event.unread ?? []).filter((one) => !unread.includes(one))) io.err(`warning: ${line}`);
+          unread = event.unread ?? [];
+        }
         lost = event.kind === "lost" || (lost && event.kind !== "live");
       },
     },

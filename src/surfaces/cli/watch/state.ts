@@ -36,7 +36,13 @@ export interface Item {
 
 export type Link =
   | { readonly kind: "connecting" }
-  | { readonly kind: "live"; readonly guardRail: boolean; readonly locked: boolean }
+  | {
+      readonly kind: "live";
+      readonly guardRail: boolean;
+      readonly locked: boolean;
+      /** What waits and could not be read with the rest. */
+      readonly unread: readonly string[];
+    }
   | { readonly kind: "lost"; readonly why: string; readonly sinceMs: number; readonly retryMs: number };
 
 export type Screen =
