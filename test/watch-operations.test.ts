@@ -33,8 +33,6 @@ const PIN = "471147";
 const ACTIONS = ["acme.report.create", "acme.membership.plan", "acme.membership.apply", "acme.thing.post"];
 /** How long a screen that just changed takes no key. */
 const STEADY_MS = 800;
-/** A key that nothing came of for so long has been dropped. */
-const SWALLOWED_MS = 5_000;
 
 describe("operations and plans in gw watch, in a real terminal", noTmux === null ? {} : { skip: noTmux }, () => {
   let folder: string;
@@ -126,16 +124,10 @@ describe("operations and plans in gw watch, in a real terminal", noTmux === null
     return agent.ask("POST", `/v1/plans/${plan["plan_id"]}/execute`, expected, { prefer: "wait=1" });
   }
 
-  /** Pressed again where it fell on a screen that had just changed: that takes no key. */
+  /** A row that has just changed takes no key. */
   async function press(pane: Pane, key: string, opens: string): Promise<void> {
     await pause(STEADY_MS);
-    await until(`${key} opens ${opens}`, () => {
-      pane.type(key);
-      return pane.shows(opens, SWALLOWED_MS).then(
-        () => true,
-        () => false,
-      );
-    });
+    await pane.press(key, opens);
   }
 
   async function readOn(pane: Pane, painted: string[] = []): Promise<readonly string[]> {
@@ -178,26 +170,19 @@ describe("operations and plans in gw watch, in a real terminal", noTmux === null
     const id = await startJob();
     const pane = await watch();
     await pane.shows("1 operation is open");
-    pane.type("o");
-    await pane.shows("Operations: 1 open");
+    await pane.press("o", "Operations: 1 open");
     await pause(STEADY_MS);
-    pane.type("Enter");
-    await pane.shows(/remote id +job-1/);
+    await pane.press("Enter", /remote id +job-1/);
     assert.match(pane.text(), new RegExp(`^${id} {2}acme\\.report\\.create$`, "m"));
-    pane.type("Enter");
-    await pane.shows(/create_pending -> accepted: the provider named the/);
+    await pane.press("Enter", /create_pending -> accepted: the provider named the/);
     await press(pane, "c", "? Stop acme.report.create");
-    pane.write("too dear");
-    pane.type("Enter");
-    await pane.shows("? Ask the provider to stop acme.report.create");
-    pane.write("0000");
-    pane.type("Enter");
-    await pane.shows("Wrong PIN");
+    await pane.fill("too dear");
+    await pane.press("Enter", "? Ask the provider to stop acme.report.create");
+    await pane.fillSecret("0000");
+    await pane.press("Enter", "Wrong PIN");
     assert.equal(script.jobs[0]?.cancels, 0);
-    pane.write(PIN);
-    await pane.shows(`PIN: ${"*".repeat(PIN.length)}_`);
-    pane.type("Enter");
-    await pane.shows("asked to stop; the provider decides");
+    await pane.fillSecret(PIN);
+    await pane.press("Enter", "asked to stop; the provider decides");
     assert.equal(script.jobs[0]?.cancels, 1);
     const shown = JSON.parse((await home.must(["operation", "show", id, "--json"])).out) as Members;
     assert.equal(shown["state"], "cancelling");
@@ -216,14 +201,12 @@ describe("operations and plans in gw watch, in a real terminal", noTmux === null
     const pane = await watch();
     await pane.shows("1 NEEDS A PERSON");
     await pane.shows(`! gw operation reconcile ${lying}`);
-    pane.type("o");
-    await pane.shows("> ! acme.report.create");
+    await pane.press("o", "> ! acme.report.create");
     assert.ok(pane.text().includes(`type: gw operation reconcile ${lying}`));
     Object.assign(script.jobs[1] ?? {}, { named: "job-2", state: "succeeded" });
     await press(pane, "r", "? Read once more, on your word");
-    pane.write(PIN);
-    pane.type("Enter");
-    await pane.shows(/acme\.report\.create job-2 {2}(done, says the provider|succeeded)/);
+    await pane.fillSecret(PIN);
+    await pane.press("Enter", /acme\.report\.create job-2 {2}(done, says the provider|succeeded)/);
     await finish(quiet, lying);
     pane.close();
   });
@@ -232,10 +215,8 @@ describe("operations and plans in gw watch, in a real terminal", noTmux === null
     const ids = [await startJob(), await startJob(), await startJob()];
     const pane = await watch();
     await pane.shows("3 operations are open");
-    pane.type("o");
-    await pane.shows("Operations: 3 open");
-    pane.type("j");
-    await pane.shows(/^> {3}acme\.report\.create job-2/m);
+    await pane.press("o", "Operations: 3 open");
+    await pane.press("j", /^> {3}acme\.report\.create job-2/m);
     const rows = (): readonly string[] =>
       [...pane.text().matchAll(/^[> ] .*acme\.report\.create (job-\d)/gm)].map(([, job = ""]) => job);
     const order = rows().slice(0, 3);
@@ -249,8 +230,7 @@ describe("operations and plans in gw watch, in a real terminal", noTmux === null
     assert.match(pane.text(), /^> {3}acme\.report\.create job-2/m);
     // A row that has just changed takes no key: the next press is the one that counts, and it counts for the same row.
     await press(pane, "c", `? Stop acme.report.create (${ids[1]})`);
-    pane.type("Escape");
-    await until("the prompt is closed", () => !pane.text().includes("? Stop"));
+    await pane.leave("? Stop");
     await finish(...ids.slice(1));
     pane.close();
   });
@@ -334,8 +314,9 @@ describe("operations and plans in gw watch, in a real terminal", noTmux === null
       assert.match(colored.join("\n"), drawn);
       assert.doesNotMatch(bare.join("\n"), drawn);
     }
-    pane.type("d", "Enter");
-    for (const one of [pane, painted]) await one.shows("denied by ada");
+    await pane.press("d", "? Deny");
+    await pane.press("Enter", "denied by ada");
+    await painted.shows("denied by ada");
     await made;
     for (const one of [pane, painted]) one.close();
   });
@@ -345,8 +326,7 @@ describe("operations and plans in gw watch, in a real terminal", noTmux === null
     const id = idIn(made, "operation_id");
     const pane = await watch();
     await pane.shows("1 NEEDS A PERSON");
-    pane.type("o");
-    await pane.shows("> ! acme.thing.post");
+    await pane.press("o", "> ! acme.thing.post");
     assert.ok(pane.text().includes(`type: gw operation settle ${id}`));
     await press(pane, "r", "nothing can be read for acme.thing.post");
     assert.doesNotMatch(pane.text(), /PIN/);

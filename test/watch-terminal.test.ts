@@ -117,6 +117,11 @@ describe("gw watch in a real terminal", skip, () => {
     return pages;
   }
 
+  async function deny(pane: Pane): Promise<void> {
+    await pane.press("d", "? Deny");
+    await pane.press("Enter", "denied by ada");
+  }
+
   async function runState(run: Members): Promise<string> {
     return String((await agent.ask("GET", `/v1/runs/${run["run_id"]}`)).body["state"]);
   }
@@ -131,24 +136,17 @@ describe("gw watch in a real terminal", skip, () => {
     await pane.shows("session for demo.thing.get");
     assert.match(pane.rows()[0] ?? "", /^gw watch {2}ada {2}guard-rail mode {2}connected {2}1 card waits/);
     await readOn(pane);
-    pane.type("n");
-    await pane.shows("Narrow what this card grants");
-    pane.type("w");
-    pane.write("id=1");
-    await pane.shows("only where: id=1_");
-    pane.type("Enter");
-    await pane.shows("w only where");
-    pane.type("Enter");
-    await pane.shows("narrowed to demo.thing.get where id=1");
+    await pane.press("n", "Narrow what this card grants");
+    await pane.press("w", "only where:");
+    await pane.fill("id=1", "only where: id=1_");
+    await pane.press("Enter", "w only where");
+    await pane.press("Enter", "narrowed to demo.thing.get where id=1");
     await pause(800);
-    pane.type("a");
-    await pane.shows("PIN:");
-    pane.write(PIN);
-    await pane.shows(`PIN: ${"*".repeat(PIN.length)}_`);
+    await pane.press("a", "PIN:");
+    await pane.fillSecret(PIN);
     assert.ok(!pane.text().includes(PIN));
-    pane.type("Enter");
     // Where the machine is so slow that the stream of news was begun anew meanwhile, it says that instead of by whom.
-    await pane.shows(/approved by ada|while no news came through/);
+    await pane.press("Enter", /approved by ada|while no news came through/);
     const done = await call(agent, idOf(run, "run_id"), "demo.thing.get", { id: "1" });
     assert.equal(done.status, 200, done.text);
     const other = await call(agent, idOf(run, "run_id"), "demo.thing.get", { id: "2" });
@@ -176,42 +174,26 @@ describe("gw watch in a real terminal", skip, () => {
     }
     assert.doesNotMatch(screen, /BUT|image digest|pid \d+, user|nothing vouches/);
     assert.equal(await pending(), 1, "one card serves the session and its first call");
-    await until("keys count", async () => !pane.text().includes("one moment"));
-    pane.type("v");
-    await pane.shows("image digest");
-    pane.type("v");
-    await pane.shows("name = ");
+    await pane.press("v", "image digest");
+    await pane.press("v", "name = ");
     await pause(800);
     // What its arguments have to be is held against the very call on the card, before anything is asked for.
-    pane.type("n");
-    await pane.shows("Narrow what this card grants");
-    pane.type("w");
-    await pane.shows("only where:");
-    pane.write("name=other");
-    await pane.shows("only where: name=other_");
-    pane.type("Enter");
-    await pane.shows("w only where");
-    pane.type("Enter");
-    await pane.shows("not one where name");
+    await pane.press("n", "Narrow what this card grants");
+    await pane.press("w", "only where:");
+    await pane.fill("name=other", "only where: name=other_");
+    await pane.press("Enter", "w only where");
+    await pane.press("Enter", "not one where name");
     await pause(800);
-    pane.type("n");
-    await pane.shows("only where name=other");
-    pane.type("BSpace");
-    await until("it is gone", async () => !pane.text().includes("only where name"));
-    pane.type("w");
-    await pane.shows("only where:");
-    pane.write("name^=two");
-    await pane.shows("name^=two_");
-    pane.type("Enter");
-    await pane.shows("w only where");
-    pane.type("Enter");
-    await pane.shows("narrowed to demo.thing.make where name^=two");
+    await pane.press("n", "only where name=other");
+    await pane.leave("only where name", "BSpace");
+    await pane.press("w", "only where:");
+    await pane.fill("name^=two");
+    await pane.press("Enter", "w only where");
+    await pane.press("Enter", "narrowed to demo.thing.make where name^=two");
     await pause(800);
-    pane.type("a");
-    await pane.shows("PIN:");
-    pane.write(PIN);
-    pane.type("Enter");
-    await pane.shows("approved by ada");
+    await pane.press("a", "PIN:");
+    await pane.fillSecret(PIN);
+    await pane.press("Enter", "approved by ada");
     const { code, out, err } = await called.exited;
     assert.equal(code, 0, err);
     assert.equal((JSON.parse(out) as Members)["outcome"], "success");
@@ -226,19 +208,14 @@ describe("gw watch in a real terminal", skip, () => {
     await pane.shows("demo.thing.ticketed");
     const pages = await readOn(pane);
     assert.ok(pages.some((page) => page.includes("NEEDED")));
-    pane.type("a");
-    await pane.shows("Under which ticket?");
-    pane.write("OPS-17");
-    pane.type("Enter");
-    await pane.shows("A ticket is named SYSTEM:REF");
-    pane.type("C-u");
-    pane.write("jira:OPS-17");
-    pane.type("Enter");
-    await pane.shows("Approve under ticket jira:OPS-17");
+    await pane.press("a", "Under which ticket?");
+    await pane.fill("OPS-17");
+    await pane.press("Enter", "A ticket is named SYSTEM:REF");
+    await pane.fill("jira:OPS-17");
+    await pane.press("Enter", "Approve under ticket jira:OPS-17");
     await pane.shows("PIN:");
-    pane.write(PIN);
-    pane.type("Enter");
-    await pane.shows("approved by ada");
+    await pane.fillSecret(PIN);
+    await pane.press("Enter", "approved by ada");
     assert.equal((await done).body["outcome"], "success");
     const [intent] = await home.events("action.intent");
     assert.ok(intent !== undefined);
@@ -254,30 +231,23 @@ describe("gw watch in a real terminal", skip, () => {
     pane.type("a", "y", "Enter", "a", "Enter");
     await readOn(pane);
     for (let guess = 0; guess < 5; guess++) {
-      pane.type("a");
-      await pane.shows(/PIN: _|Passphrase: _/);
-      pane.write(`000${guess}`);
-      pane.type("Enter");
-      await pane.shows(/Wrong PIN|only the passphrase/);
-      pane.type("Escape");
-      await until("the prompt is closed", () => !pane.text().includes("? Approve"));
+      await pane.press("a", /PIN: _|Passphrase: _/);
+      await pane.fillSecret(`000${guess}`);
+      await pane.press("Enter", /Wrong PIN|only the passphrase/);
+      await pane.leave("? Approve");
       await pause(800);
     }
-    pane.type("a");
-    await pane.shows("Too many wrong PINs");
-    pane.write(PIN);
-    pane.type("Enter");
-    await pane.shows("That is not the passphrase");
+    await pane.press("a", "Too many wrong PINs");
+    await pane.fillSecret(PIN);
+    await pane.press("Enter", "That is not the passphrase");
     pane.type("Escape", "y", "Enter", "Enter", "y");
     assert.equal(await pending(), 1);
     assert.equal(provider.received.length, sent);
-    pane.type("Escape");
+    await pane.leave("? Approve");
     await pause(800);
-    pane.type("d");
-    await pane.shows("? Deny: session for demo.thing.get. Why?");
-    pane.write("not on a Friday");
-    pane.type("Enter");
-    await pane.shows("denied by ada (not on a Friday)");
+    await pane.press("d", "? Deny: session for demo.thing.get. Why?");
+    await pane.fill("not on a Friday");
+    await pane.press("Enter", "denied by ada (not on a Friday)");
     assert.equal(await runState(run), "ended");
     pane.close();
   });
@@ -303,10 +273,9 @@ describe("gw watch in a real terminal", skip, () => {
     }
     assert.equal(await pending(), 1);
     assert.notEqual(await runState(run), "open");
-    pane.type("Escape");
+    await pane.leave("? Approve");
     await pause(800);
-    pane.type("d", "Enter");
-    await pane.shows("denied by ada");
+    await deny(pane);
     pane.close();
   });
 
@@ -350,8 +319,7 @@ describe("gw watch in a real terminal", skip, () => {
       assert.ok(shown.replaceAll(/\n\|: {3}/g, "").includes(`<${index}>`), `<${index}>`);
     }
     assert.notEqual(pane.show("#{pane_title}"), "title");
-    pane.type("d", "Enter");
-    await pane.shows("denied by ada");
+    await deny(pane);
     await made;
     pane.close();
   });
@@ -366,8 +334,7 @@ describe("gw watch in a real terminal", skip, () => {
     pane.paste("a\ndq\n");
     await pane.shows("pasted text was dropped");
     assert.doesNotMatch(pane.text(), /^\? /m);
-    pane.type("d", "Enter");
-    await pane.shows("denied by ada");
+    await deny(pane);
     pane.close();
   });
 
@@ -376,14 +343,12 @@ describe("gw watch in a real terminal", skip, () => {
     const asked = await ask("elsewhere", ["demo.thing.make"]);
     await pane.shows("session for demo.thing.make");
     await readOn(pane);
-    pane.type("a");
-    await pane.shows("PIN: _");
-    pane.write(PIN);
+    await pane.press("a", "PIN: _");
+    await pane.fillSecret(PIN);
     await home.must(["deny", idOf(asked, "approval_id"), "--reason", "the other one says no"]);
     await pane.shows("Gone while you were typing, denied by ada (the other one says no)");
     await pause(800);
-    pane.type("Enter");
-    await pane.shows("nothing waits");
+    await pane.press("Enter", "nothing waits");
     pane.close();
   });
 
@@ -398,8 +363,7 @@ describe("gw watch in a real terminal", skip, () => {
     await ask("after it came back", ["demo.thing.make"]);
     await pane.shows("session for demo.thing.make");
     await readOn(pane);
-    pane.type("d", "Enter");
-    await pane.shows("denied by ada");
+    await deny(pane);
     pane.close();
   });
 
@@ -415,8 +379,7 @@ describe("gw watch in a real terminal", skip, () => {
     await pane.shows("session for 2 actions");
     assert.equal(await pending(), 1);
     await readOn(pane);
-    pane.type("d", "Enter");
-    await pane.shows("denied by ada");
+    await deny(pane);
     pane.close();
   });
 

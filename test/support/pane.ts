@@ -19,8 +19,19 @@ export interface Pane {
   /** A format of tmux, such as `#{alternate_on}`. */
   show(format: string): string;
   shows(what: string | RegExp, limitMs?: number): Promise<void>;
+  /** Presses a key until `what` is there: on a screen that just changed, and after its program stood still, none counts, and it says so. */
+  press(key: string, what: string | RegExp): Promise<void>;
+  /** Presses a key until `what` is there no more. */
+  leave(what: string, key?: string): Promise<void>;
+  /** Writes at a prompt until it stands there as it should: what did not count is written anew. */
+  fill(text: string, shown?: string): Promise<void>;
+  /** The same where stars are shown for what is typed. */
+  fillSecret(text: string): Promise<void>;
   close(): void;
 }
+
+/** After so long a key has not counted. */
+const SWALLOWED_MS = 5_000;
 
 export const noTmux = spawnSync("tmux", ["-V"]).status === 0 ? null : "tmux is absent: apt-get install tmux";
 
@@ -40,6 +51,11 @@ export function openPane(
     return done.stdout;
   };
   tmux("new-session", "-d", "-s", "t", "-x", String(size.columns), "-y", String(size.rows), "/bin/sh", "-c", command);
+  const hasCome = (what: string | RegExp): Promise<boolean> =>
+    pane.shows(what, SWALLOWED_MS).then(
+      () => true,
+      () => false,
+    );
   const pane: Pane = {
     rows: () => tmux("capture-pane", "-p", "-t", "t").split("\n").slice(0, -1),
     text: () => pane.rows().join("\n"),
@@ -60,6 +76,24 @@ export function openPane(
         throw new Error(`the terminal does not show ${what}:\n${pane.text()}`, { cause: error });
       }
     },
+    press: (key, what) =>
+      until(`${key} leads to ${what}`, async () => {
+        await until("keys count", () => !pane.text().includes("one moment"));
+        pane.type(key);
+        return hasCome(what);
+      }).then(() => undefined),
+    leave: (what, key = "Escape") =>
+      until(`${what} is left`, async () => {
+        pane.type(key);
+        return until("it is gone", () => !pane.text().includes(what), SWALLOWED_MS).catch(() => false);
+      }).then(() => undefined),
+    fill: (text, shown = `${text}_`) =>
+      until(`${shown} is written`, () => {
+        pane.type("C-u");
+        pane.write(text);
+        return hasCome(shown);
+      }).then(() => undefined),
+    fillSecret: (text) => pane.fill(text, `${"*".repeat(text.length)}_`),
     close() {
       spawnSync("tmux", ["-S", socket, "kill-server"]);
       open.delete(pane);
