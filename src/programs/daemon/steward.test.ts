@@ -31,7 +31,12 @@ test("what an operator signs right before a credential is suspended is told, and
     const compartment = { service, remember: nothing, follow: (next: unknown) => followed.push(next) > 0 };
     const high = raisedBy({ vault: null, policy: null }, trust);
     const parts = {
-      ...{ home, clock: ports.clock, random: ports.random, gateway: { ledger: { note, noteHappened: note } } },
+      ...{
+        home,
+        clock: ports.clock,
+        random: ports.random,
+        gateway: { ledger: { note, noteHappened: note }, tokens: { endReplaced: () => undefined } },
+      },
       ...{ log: { rotate: async () => void followed.push("log") }, settings: { packsFolder: join(folder, "packs") } },
       ...{ callbacks: { adjust: nothing }, hub: { adjust: nothing }, state: { trust, high, compartment } },
       envelope: (event_type: string) => ({ event_type }),

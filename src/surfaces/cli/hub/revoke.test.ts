@@ -51,7 +51,8 @@ async function revoke(...hosts: readonly Host[]): Promise<string | null> {
           const place = { hub_id: hubId, gateway: name, approval_id: SESSIONS, vault_id: vaultId };
           const content = { sessions: [sessionOf("ses_1")], live: 1 } as unknown as JsonObject;
           const { sealed, signed } = sealCard(place, content, readers, identity, random);
-          return { gateway: name, approval_id: SESSIONS, sealed, statement: signed.text, signature: signed.signature };
+          const told = { sealed, statement: signed.text, signature: signed.signature, unread: null };
+          return { gateway: name, approval_id: SESSIONS, ...told };
         }),
     log_head: () => known.filter(({ lives }) => lives !== false).map(({ name }) => ({ gateway: name })),
     statements: (values) => {
