@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Duplex } from "node:stream";
@@ -17,6 +17,7 @@ const suite = join(
   dirname(fileURLToPath(import.meta.resolve("@modelcontextprotocol/conformance/package.json"))),
   "dist/index.js",
 );
+const patience = join(import.meta.dirname, "fixtures", "patient-timers.ts");
 const folder = mkdtempSync(join(tmpdir(), "gw-conformance-"));
 let bench: Bench;
 
@@ -44,11 +45,12 @@ function serveGateway(socket: Duplex): void {
   serveBridge(bench, socket, (error) => assert.fail(String(error)));
 }
 
-/** The scenarios that a revision requires, by name, and whether each passed. */
-function runSuite(url: string, revision: string): Promise<ReadonlyMap<string, boolean>> {
-  const args = [suite, "server", "--url", url, "--requirements", revision, "--timeout", "60000", "-o", folder];
+/** The scenarios that a revision requires, by name, and whether each passed; what it found in them lies in a folder for each. */
+function runSuite(url: string, revision: string, results: string): Promise<ReadonlyMap<string, boolean>> {
+  const asked = ["server", "--url", url, "--requirements", revision, "--timeout", "60000", "-o", results];
   return new Promise((resolve) => {
     // It exits with 1 when anything failed; what failed is compared below.
+    const args = [`--import=${patience}`, suite, ...asked];
     execFile(process.execPath, args, { cwd: folder, maxBuffer: 64 << 20 }, (_error, out, err) => {
       const found = new Map<string, boolean>();
       for (const [, mark, name = ""] of `${out}${err}`.matchAll(/^([✓✗]) ([a-z0-9-]+): \d+ passed/gm)) {
@@ -57,6 +59,12 @@ function runSuite(url: string, revision: string): Promise<ReadonlyMap<string, bo
       resolve(found);
     });
   });
+}
+
+/** What the suite holds against us in a scenario. */
+function complaintsOf(results: string, name: string): string {
+  const folders = readdirSync(results).filter((one) => one.startsWith(`server-${name}-2`));
+  return folders.map((one) => readFileSync(join(results, one, "checks.json"), "utf8")).join("\n");
 }
 
 const revisions = ["2025-11-25", "2026-07-28"];
@@ -71,9 +79,11 @@ for (const [target, serve, asked] of [
       const expected = parse(readFileSync(file, "utf8")) as Record<string, string>;
       const front = await startHttpFront(serve);
       try {
-        const found = await runSuite(front.url, revision);
+        const results = join(folder, `${target}-${revision}`);
+        const found = await runSuite(front.url, revision, results);
         assert.ok(found.size > 25, `only ${found.size} scenarios ran`);
         const failed = [...found].filter(([, passed]) => !passed).map(([name]) => name);
+        for (const name of failed.filter((one) => !(one in expected))) console.error(complaintsOf(results, name));
         assert.deepEqual(failed.sort(), Object.keys(expected).sort());
         for (const [name, why] of Object.entries(expected)) assert.ok(why.length > 20, `${name} needs a reason`);
       } finally {
