@@ -12,7 +12,8 @@ const OF_NODE = new RegExp(`^(?:node:.+|${builtinModules.filter((name) => /^[a-z
 // The bundler and the compiler are done in seconds, a third of which would go into collecting memory that is gone with them. All
 // types want a little more than a gigabyte: with that as the limit, it was collected again and again.
 Object.assign(process.env, { GOGC: "off", GOMEMLIMIT: "2GiB", ...process.env });
-const FORM = { bundle: true, format: "esm", platform: "node", charset: "utf8", legalComments: "none" } as const;
+// One character that is no ASCII would double a whole file in memory.
+const FORM = { bundle: true, format: "esm", platform: "node", charset: "ascii", legalComments: "none" } as const;
 
 /** One file without dependencies from a program, for hosts that have Node 18 or newer and nothing else. */
 export function bundle(entry: string, title: string): string {
@@ -50,7 +51,7 @@ export async function bundlePrograms(root: string, dist: string): Promise<void> 
         absWorkingDir: dist,
         preserveSymlinks: true,
         external: Object.keys(dependencies).filter((name) => !TAKEN.includes(name)),
-        plugins: [keepPlaces(dist, packages, programs), loadNames, loadLazily],
+        plugins: [keepPlaces(dist, packages, programs), requirePackages, loadNames, loadLazily],
         logLevel: "error",
       });
       const parts = await mergeParts(`${name}.js`, outputFiles, metafile);
@@ -91,6 +92,19 @@ export const loadLazily: Plugin = {
     onResolve({ filter: OF_NODE }, ({ path }) => ({ path, namespace: "node", sideEffects: false }));
     onLoad({ filter: /^/, namespace: "node" }, ({ path }) => ({
       contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
+    }));
+  },
+};
+
+/** As an ES module it imports whole modules of Node's, which loads what nobody here uses: a twentieth of a gateway's start. */
+const REQUIRED = /^koffi$/;
+
+const requirePackages: Plugin = {
+  name: "require-packages",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: REQUIRED }, ({ path }) => ({ path, namespace: "required" }));
+    onLoad({ filter: /^/, namespace: "required" }, ({ path }) => ({
+      contents: `export default process.getBuiltinModule("node:module").createRequire(import.meta.url)(${JSON.stringify(path)});`,
     }));
   },
 };

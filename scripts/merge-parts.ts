@@ -94,7 +94,7 @@ async function join(contents: string, parts: Parts, group: Group): Promise<strin
     bundle: true,
     format: "esm",
     platform: "node",
-    charset: "utf8",
+    charset: "ascii",
     legalComments: "none",
     target: "node24",
     write: false,

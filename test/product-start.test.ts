@@ -12,6 +12,18 @@ for (const name of ["gw", "gateway", "gw-ident", "gw-keeper"]) {
     assert.deepEqual(importsOf(`${name}.js`), [`./part-${name}.js`]);
     assert.deepEqual(importsOf(`part-${name}.js`), []);
   });
+
+  test(
+    `a compiled ${name} loads no more of Node, and takes no more memory, than it has to at its start`,
+    compiled,
+    () => {
+      for (const file of [`${name}.js`, `part-${name}.js`]) {
+        const text = readFileSync(join(programs, file), "utf8");
+        assert.doesNotMatch(text, /from "koffi"/, "an ES module that imports whole modules of Node's");
+        assert.doesNotMatch(text, /[^\0-\x7f]/, "one such character makes the whole file two bytes a character");
+      }
+    },
+  );
 }
 
 test("what a command asks for later is loaded later, and takes its names from what is there", compiled, () => {
