@@ -23,8 +23,8 @@ const KNOWN = new Set([
   ...["required", "additionalProperties", "anyOf", "title", "description", "examples", ...COUNTS],
 ]);
 
-/** Which type a keyword speaks about; under another type it would silently do nothing. */
-const SPEAKS_OF: Readonly<Record<string, readonly string[]>> = {
+/** Which type a keyword speaks about; under another type it would silently do nothing. As a list: every part of every schema asks for all. */
+const SPEAKS_OF = Object.entries<readonly string[]>({
   minLength: ["string"],
   maxLength: ["string"],
   pattern: ["string"],
@@ -39,7 +39,14 @@ const SPEAKS_OF: Readonly<Record<string, readonly string[]>> = {
   required: ["object"],
   additionalProperties: ["object"],
   maxProperties: ["object"],
-};
+}).map(([name, of]) => ({ name, of }));
+const BOUNDS = [
+  { low: "minLength", high: "maxLength" },
+  { low: "minItems", high: "maxItems" },
+  { low: "minimum", high: "maximum" },
+];
+const NUMBERS = ["minimum", "maximum"];
+const TEXTS = ["title", "description"];
 
 function visit(schema: unknown, path: string, depth: number, faults: SchemaFault[]): void {
   const add = (name: string, message: string) =>
@@ -59,23 +66,20 @@ function visit(schema: unknown, path: string, depth: number, faults: SchemaFault
   if (types?.length === 0 && !["enum", "const", "anyOf"].some((name) => schema[name] !== undefined)) {
     add("", "says nothing about the value: give it type, enum, const or anyOf");
   }
-  for (const [name, of] of Object.entries(SPEAKS_OF)) {
+  for (const { name, of } of SPEAKS_OF) {
     if (schema[name] !== undefined && !of.some((type) => types?.includes(type)))
       add(name, `needs type ${of.join(" or ")}`);
   }
   for (const name of COUNTS) if (schema[name] !== undefined && !isCount(schema[name])) add(name, "is not a count");
-  for (const [low, high] of [
-    ["minLength", "maxLength"],
-    ["minItems", "maxItems"],
-    ["minimum", "maximum"],
-  ] as const) {
-    const [least, most] = [schema[low], schema[high]];
+  for (const { low, high } of BOUNDS) {
+    const least = schema[low];
+    const most = schema[high];
     if (typeof least === "number" && typeof most === "number" && least > most) add(low, `is more than ${high}`);
   }
-  for (const name of ["minimum", "maximum"]) {
+  for (const name of NUMBERS) {
     if (schema[name] !== undefined && !Number.isFinite(schema[name])) add(name, "is not a number");
   }
-  for (const name of ["title", "description"]) {
+  for (const name of TEXTS) {
     if (schema[name] !== undefined && typeof schema[name] !== "string") add(name, "is not text");
   }
   checkValues(schema, add);
@@ -149,6 +153,7 @@ function itemsAreScalar(items: unknown): boolean {
 /** The declared types, none when the keyword is absent, undefined when it is malformed. */
 function readTypes(type: unknown): readonly string[] | undefined {
   if (type === undefined) return [];
+  if (typeof type === "string") return TYPES.has(type) ? [type] : undefined;
   const list: readonly unknown[] = Array.isArray(type) ? type : [type];
   if (list.length === 0 || new Set(list).size !== list.length) return undefined;
   return list.every((name): name is string => typeof name === "string" && TYPES.has(name)) ? list : undefined;
