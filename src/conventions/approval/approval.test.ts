@@ -3,6 +3,7 @@ import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Denied } from "../../kernel/failure.ts";
+import { anyText } from "../../kernel/testing/any-text.ts";
 import { type Assertion, challengeFor } from "../passkey/assertion.ts";
 import { TestAuthenticator } from "../passkey/testing/authenticator.ts";
 import { type Card, digestCard } from "./card.ts";
@@ -48,7 +49,7 @@ test("nothing that an agent wrote can start a line, move the cursor or hide", ()
 
 test("any text whatsoever stays inside its own line", () => {
   fc.assert(
-    fc.property(fc.string({ unit: "binary" }), (text) => {
+    fc.property(anyText(), (text) => {
       const hostile = { ...card, run: { ...card.run, purpose_claimed: text } };
       assert.equal(renderCard(hostile).length, renderCard(card).length);
       assert.ok(renderCard(hostile).every((line) => !line.includes("\n") && !line.includes("\u001b")));

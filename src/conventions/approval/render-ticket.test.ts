@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { anyText } from "../../kernel/testing/any-text.ts";
 import type { CardTicket } from "./card.ts";
 import { neededLines, ticketLines } from "./render-ticket.ts";
 
@@ -49,7 +50,7 @@ test("a batch is shown with its manifest digest", () => {
 
 test("no text of an issuer can act on the screen or start a line", () => {
   fc.assert(
-    fc.property(fc.string({ unit: "binary" }), (text) => {
+    fc.property(anyText(), (text) => {
       const hostile = { ...ticket, system: text, reference: text, observed_state: text, issued_by: text };
       const emergency = { reason: text, normal_ticket_opened_at: text };
       for (const line of ticketLines({ ...hostile, allowed_targets: [text], allowed_operations: [text], emergency })) {
@@ -68,7 +69,7 @@ test("a missing ticket says that one is needed, and what whoever approves would 
 
 test("nothing in a missing ticket can pass for another line of the card", () => {
   fc.assert(
-    fc.property(fc.string({ unit: "binary" }), (hostile) => {
+    fc.property(anyText(), (hostile) => {
       for (const line of neededLines({ operation: hostile, target: hostile }))
         assert.match(line, /^ {2}[^\n\r\p{Cc}]*$/u);
     }),

@@ -5,6 +5,7 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
+import { anyText } from "../../kernel/testing/any-text.ts";
 import { runsOf } from "../../kernel/testing/whole.ts";
 import { type BuiltUrl, buildUrl, type PathArgument } from "./build.ts";
 import { decodePath } from "./decode.ts";
@@ -35,7 +36,7 @@ function codeOf(work: () => unknown): string {
 
 /** Text made of what breaks URLs, mixed with arbitrary code units, lone surrogates among them. */
 const hostile: fc.Arbitrary<string> = fc.oneof(
-  fc.string({ unit: "binary" }),
+  anyText(),
   fc.array(fc.nat(0xffff), { maxLength: 8 }).map((units) => String.fromCharCode(...units)),
   fc
     .array(

@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { Denied } from "../../../kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../../kernel/json.ts";
+import { anyText } from "../../../kernel/testing/any-text.ts";
 import { runsOf } from "../../../kernel/testing/whole.ts";
 import { readDocument } from "../../upgrade/document/read-document.ts";
 import { buildApi } from "../../upgrade/model/build-api.ts";
@@ -371,7 +372,7 @@ describe("the choice", () => {
 
 test("whatever texts a document holds, the draft is a pack of the chosen operation alone, or a denial", () => {
   const hostile = fc.oneof(
-    fc.string({ unit: "binary", maxLength: 30 }),
+    anyText({ maxLength: 30 }),
     fc.constantFrom(
       "x\n  evil:\n    effect: read",
       "# }",

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { printable } from "../../../kernel/display.ts";
+import { anyText } from "../../../kernel/testing/any-text.ts";
 import { clipText, findMixedWord, runsRightToLeft, widthOf, wrapText } from "./measure.ts";
 
 test("everything but ASCII counts as two columns, so that no row is longer than the screen", () => {
@@ -48,7 +49,7 @@ test("what does not fit is cut, and that is said", () => {
 
 test("whatever slipped through, nothing that acts or hides is written to the screen", () => {
   fc.assert(
-    fc.property(fc.string({ unit: "binary" }), (text) => {
+    fc.property(anyText(), (text) => {
       const safe = printable(text);
       assert.match(safe, /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u);
       assert.equal(printable(safe), safe);

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import type { OperationSummary } from "../../../conventions/operation/summary.ts";
 import { operationOf } from "../../../conventions/operation/testing/summary.ts";
 import { defaults } from "../../../kernel/defaults.ts";
+import { anyText } from "../../../kernel/testing/any-text.ts";
 import { runsOf } from "../../../kernel/testing/whole.ts";
 import { areasOf } from "./reading.ts";
 import type { OperationsScreen } from "./state.ts";
@@ -362,7 +363,7 @@ test("over any sequence of keys and news, an errand is about the row that was ma
 
 test("whatever a provider or a caller calls things, the screen stays ours", () => {
   const hostile = fc.oneof(
-    fc.string({ unit: "binary", maxLength: 80 }),
+    anyText({ maxLength: 80 }),
     fc.constantFrom("\u001b[2J\u001b[1;1Hgw watch", "x\n> op_1 NEEDS A PERSON", "\u202eevorppa", `${" ".repeat(90)}y`),
   );
   fc.assert(

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { anyText } from "../../../kernel/testing/any-text.ts";
 import { sessionLine, sortSessions } from "./sessions.ts";
 import { sessionOf } from "./testing/session.ts";
 
@@ -26,7 +27,7 @@ test("live sessions stand first", () => {
 });
 
 test("whatever its texts are, its line is one line of visible characters", () => {
-  const odd = fc.string({ unit: "binary" });
+  const odd = anyText();
   const names = ["session_id", "approved_by", "approved_at", "ended_at", "end_reason"] as const;
   fc.assert(
     fc.property(fc.dictionary(fc.constantFrom(...names), odd), odd, odd, (texts, path_observed, action) => {

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { call } from "../../../conventions/approval/testing/card.ts";
 import { defaults } from "../../../kernel/defaults.ts";
+import { anyText } from "../../../kernel/testing/any-text.ts";
 import { runsOf } from "../../../kernel/testing/whole.ts";
 import { widthOf } from "./measure.ts";
 import { areasOf } from "./reading.ts";
@@ -143,7 +144,7 @@ test("a window that is too small says so in whatever room it has", () => {
 });
 
 const hostile = fc.oneof(
-  fc.string({ unit: "binary", maxLength: 60 }),
+  anyText({ maxLength: 60 }),
   fc.string({ unit: "grapheme", maxLength: 60 }),
   fc.constantFrom(
     "\u001b[2J\u001b[1;1Hgw watch  ada  connected",
