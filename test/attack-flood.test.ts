@@ -5,6 +5,7 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { CROWD, HOLDER, NOTIFIER, PINGER, SITTER, WAITER } from "./support/floods.ts";
+import { COLLECT, heldMiB } from "./support/held.ts";
 import {
   asUser,
   call,
@@ -74,7 +75,7 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
     home = await new Home(makeFolder()).init();
     await home.addCredential("demo-token", provider.origin);
     await home.trustPack("demo", demoPack(provider.origin));
-    gateway = await home.upWith(join(import.meta.dirname, "support", "collect.ts"));
+    gateway = await home.upWith(COLLECT);
   });
 
   after(async () => {
@@ -93,15 +94,6 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
   async function listsActions(): Promise<void> {
     const listed = await home.run(["actions"]);
     assert.equal(listed.code, 0, listed.err);
-  }
-
-  /** What the gateway holds, without what only waits for its collector. */
-  async function heldMiB(): Promise<number> {
-    const told = () => [...gateway.out().matchAll(/^in use (\d+)$/gm)].map(([, bytes]) => Number(bytes) / 2 ** 20);
-    const before = told().length;
-    process.kill(gateway.pid, "SIGUSR2");
-    await until("it has looked", () => told().length > before);
-    return told().at(-1) ?? Number.NaN;
   }
 
   /** Goes once the gateway has begun to read it. */
@@ -219,7 +211,7 @@ describe("a flood of connections keeps nobody else out", asUser, () => {
         for (let round = 0; round < rounds; round++)
           await Promise.all(Array.from({ length: 20 }, () => askAndLeave(head.repeat(60))));
         await listsActions();
-        return heldMiB();
+        return heldMiB(gateway);
       };
       // What is made once is there after a few of them; what they leave behind would grow with each.
       const [before, after] = [await askOften(2), await askOften(8)];

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { COLLECT, heldMiB } from "./support/held.ts";
 import { call, demoPack, type Gateway, Home, makeFolder, openPlane, openRun, type Plane } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
@@ -13,9 +13,9 @@ export interface Soaked {
   readonly sent: number;
   readonly denied: Readonly<Record<string, number>>;
   readonly seconds: number;
-  /** Of the gateway, in MiB: after the first calls, and after the last. */
-  readonly rssBefore: number;
-  readonly rssAfter: number;
+  /** What the gateway holds, in MiB: after the first calls, and after the last. */
+  readonly heldBefore: number;
+  readonly heldAfter: number;
 }
 
 const PRICE = 7;
@@ -32,7 +32,7 @@ export async function startSoak(): Promise<{ home: Home; provider: TestProvider;
   const home = await new Home(makeFolder()).init();
   await home.addCredential("demo-token", provider.origin);
   await home.trustPack("demo", demoPack(provider.origin, BUY));
-  const gateway = await home.up();
+  const gateway = await home.upWith(COLLECT);
   return { home, provider, gateway, agent: openPlane(home.agentSocket) };
 }
 
@@ -57,7 +57,7 @@ export async function soak(
     concurrent,
     Array.from({ length: 200 }, (_, id) => [warm, "demo.thing.get", id] as const),
   );
-  const rssBefore = rssOf(gateway.pid);
+  const heldBefore = await heldMiB(gateway);
   const before = provider.received.length;
   const runs: string[] = [];
   for (const { action, budget } of plans) runs.push(await openRun(home, agent, [action], budget));
@@ -67,6 +67,14 @@ export async function soak(
   const startedAt = performance.now();
   const codes = await flood(agent, concurrent, work);
   const seconds = (performance.now() - startedAt) / 1000;
+  const all = plans.reduce((sum, plan) => sum + plan.allowed, 0);
+  const denied = Object.fromEntries(Object.entries(codes).filter(([code]) => code !== "success"));
+  assert.deepEqual(codes, {
+    success: all,
+    attempts_exhausted: each - reads,
+    side_effects_exhausted: each - writes,
+    spend_exhausted: each - Math.floor(cents / PRICE),
+  });
   for (const [index, { action, allowed }] of plans.entries()) {
     const { attempts_used, side_effect_attempts, settled_spend, reserved_spend } = await budgetOf(
       agent,
@@ -84,15 +92,7 @@ export async function soak(
     if (action === "demo.thing.make") assert.equal(side_effect_attempts, writes);
     if (action === "demo.thing.buy") assert.deepEqual([settled_spend, reserved_spend], [allowed * PRICE, 0]);
   }
-  const allowed = plans.reduce((sum, plan) => sum + plan.allowed, 0);
-  const denied = Object.fromEntries(Object.entries(codes).filter(([code]) => code !== "success"));
-  assert.deepEqual(codes, {
-    success: allowed,
-    attempts_exhausted: each - reads,
-    side_effects_exhausted: each - writes,
-    spend_exhausted: each - Math.floor(cents / PRICE),
-  });
-  return { sent: provider.received.length - before, denied, seconds, rssBefore, rssAfter: rssOf(gateway.pid) };
+  return { sent: provider.received.length - before, denied, seconds, heldBefore, heldAfter: await heldMiB(gateway) };
 }
 
 async function flood(
@@ -118,8 +118,4 @@ async function flood(
 async function budgetOf(agent: Plane, run: string): Promise<Record<string, number>> {
   const { body } = await agent.ask("GET", `/v1/runs/${run}`);
   return body["budget"] as Record<string, number>;
-}
-
-function rssOf(pid: number): number {
-  return Math.round(Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024);
 }
