@@ -1,17 +1,19 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, readdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
   call,
+  codeOf,
   demoPack,
   type Gateway,
   GW,
   Home,
   type Identity,
+  type Members,
   makeFolder,
   openRun,
   type Started,
@@ -177,6 +179,22 @@ describe("two users, and a disk that fills up", cannot === undefined ? {} : { sk
     } finally {
       agent.close();
     }
+  });
+
+  test("on a disk without any room an operator still gets in to take power away: a wrong passphrase is counted, a lock holds", async () => {
+    const wrong = join(disk, "wrong");
+    writeFileSync(wrong, "not the passphrase\n", { mode: 0o600 });
+    chownSync(wrong, owner.uid, owner.gid);
+    fill(disk, 0);
+    assert.equal(statfsSync(disk).bavail, 0, "there is no room");
+    const refused = await home.run(["lock", "--passphrase-file", wrong]);
+    assert.deepEqual([refused.code, codeOf(refused)], [1, "passphrase_wrong"], refused.err);
+    const tries = JSON.parse(readFileSync(join(home.folder, "unlock-attempts.json"), "utf8")) as Members;
+    assert.equal(tries["failed"], 1);
+    assert.equal((await home.status())["locked"], false);
+    // The gateway may have stopped by then, and says so: locked it is all the same.
+    await home.operator(["lock"]);
+    assert.equal((await home.status())["locked"], true);
   });
 });
 

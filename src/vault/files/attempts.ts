@@ -1,3 +1,4 @@
+import { closeSync, constants, fsyncSync, ftruncateSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { type Clock, isoTime, type Random, type Sleep } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
@@ -69,7 +70,7 @@ export async function unlockCounted(
   const change = (next: (now: Tries) => Tries): Promise<Tries> =>
     withLock(lock, () => {
       const now = countDead(readTries(path), isoTime(clock.wallMs()));
-      replaceFile(path, pageOf(next(now)), random);
+      keepTries(path, pageOf(next(now)), random);
       return now;
     });
   const begun = await change((now) => ({ ...now, open: [...now.open, process.pid] }));
@@ -85,6 +86,34 @@ export async function unlockCounted(
     throw new Denied("passphrase_wrong", error.message + slowerWords(failed), {
       extra: { ...error.extra, failed_attempts: failed },
     });
+  }
+}
+
+/**
+ * A full disk has no room for a second file, and must not keep an operator from revoking or locking: then the one that is there is
+ * written over. A crash halfway leaves a page that counts as the slowest case.
+ */
+function keepTries(path: string, page: Buffer, random: Random): void {
+  try {
+    replaceFile(path, page, random);
+  } catch (error) {
+    if (!writeOver(path, page)) throw error;
+  }
+}
+
+function writeOver(path: string, page: Buffer): boolean {
+  try {
+    const descriptor = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    try {
+      if (writeSync(descriptor, page, 0, page.length, 0) < page.length) return false;
+      ftruncateSync(descriptor, page.length);
+      fsyncSync(descriptor);
+      return true;
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    return false;
   }
 }
 

@@ -27,7 +27,8 @@ export async function withLock<Result>(
 function takeExclusive(database: DatabaseSync): void {
   const SQLITE_BUSY = 5;
   try {
-    database.exec("BEGIN EXCLUSIVE");
+    // A journal would need room: a full disk must not keep an operator from revoking or locking. Nothing is ever written here.
+    database.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
   } catch (error) {
     if (!(error instanceof Error && "errcode" in error && error.errcode === SQLITE_BUSY)) throw error;
     throw new Denied("vault_busy", "Another gw process is changing the vault. Try again when it is done.");
