@@ -170,6 +170,9 @@ describe("two users, and a disk that fills up", cannot === undefined ? {} : { sk
       assert.equal(sent(), before, "nothing was sent for it");
       const status = await home.status();
       assert.deepEqual([status["stopped"], status["disk_low"]], [null, true], "the reserve keeps it from stopping");
+      assert.equal((await home.run(["status"])).code, 1, "a health check hears of it");
+      const rows = JSON.parse((await home.run(["doctor", "--json"])).out) as readonly Members[];
+      assert.match(String(rows.find(({ name }) => name === "gateway")?.["detail"]), /DISK LOW/);
       // With room again it goes on by itself.
       for (const name of readdirSync(disk).filter((file) => file.startsWith("fill-"))) rmSync(join(disk, name));
       await until(

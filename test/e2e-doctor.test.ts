@@ -39,6 +39,15 @@ test(
     const [, , disabled] = told(await examined(home));
     assert.deepEqual(disabled, ["credentials", "warning", "gw credential enable demo-token"]);
     await home.must(["credential", "enable", "demo-token"]);
+
+    await home.must(["credential", "bind", "demo-token", "--origin", "http://127.0.0.1:10"]);
+    const mend = `gw credential bind demo-token --origin ${ORIGIN}`;
+    const [, , there, elsewhere] = told(await examined(home));
+    assert.deepEqual([there?.[1], elsewhere], ["ok", ["credential", "warning", mend]]);
+    const trusted = await home.must(["pack", "trust", "demo"]);
+    assert.ok(trusted.out.includes(`Next: ${mend}`), trusted.out);
+    await home.must(mend.split(" ").slice(1));
+    assert.equal(told(await examined(home))[3]?.[0], "PIN");
     await home.must(["backup", join(dirname(home.folder), "one.gwbackup")]);
     const gateway = await home.up();
     try {

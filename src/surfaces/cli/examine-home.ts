@@ -10,6 +10,7 @@ import type { Door } from "../place/place.ts";
 import type { Finding } from "./doctor.ts";
 import { examineCare } from "./examine-care.ts";
 import { examineCredentials } from "./examine-credentials.ts";
+import { misfitsOf } from "./pack-credential.ts";
 import { labelsOf, listPackTrust, readTrustedPacks } from "./packs.ts";
 import { readMade } from "./vault/made.ts";
 
@@ -39,6 +40,9 @@ export async function examineGateway(
         [...wanted].filter((label) => !labels.has(label)),
         vault,
       ),
+      ...misfitsOf(trusted, summariesOf(vault)).map(
+        ({ detail, mend }) => ({ name: "credential", state: "warning", detail, mend }) as const,
+      ),
       ...examineCredentials(vault, clock.wallMs()),
       ...examineCare(vault, policy, trusted, readMade(stateFolder, vault.vaultId), clock.wallMs()),
     ];
@@ -48,17 +52,20 @@ export async function examineGateway(
   }
 }
 
+const ROOM = "free disk space where the home is; nothing has to be started again";
+
 /** Nothing tells here whether it was ever unlocked since it started. */
 const UNLOCK = "gw unlock, or gw unlock --first where it has just been started";
 
 async function examineRunning(door: Door): Promise<Finding> {
   const name = "gateway";
   try {
-    const { locked, stopped, trouble } = await readStatus(door);
+    const { locked, stopped, trouble, disk_low: low } = await readStatus(door);
     if (stopped !== null) return { name, state: "missing", detail: "it has stopped sending", mend: "gw resume" };
     if (trouble !== null)
       return { name, state: "missing", detail: "it stays locked: it found trouble", mend: "gw status" };
     if (locked === true) return { name, state: "warning", detail: "it runs, LOCKED: no call works", mend: UNLOCK };
+    if (low === true) return { name, state: "missing", detail: "it runs, DISK LOW: nothing new is begun", mend: ROOM };
     return { name, state: "ok", detail: "it runs, unlocked", mend: null };
   } catch (error) {
     if (error instanceof Unreachable)

@@ -44,6 +44,28 @@ export function credentialFindings(
   ];
 }
 
+/** What keeps calls of these packs from leaving, although the vault holds a credential of that name, and the command that mends it. */
+export function misfitsOf(
+  packs: readonly Pack[],
+  held: readonly HeldCredential[],
+): readonly { readonly pack: string; readonly detail: string; readonly mend: string }[] {
+  return packs.flatMap((pack) =>
+    credentialFindings(pack.name, pack, () => held).flatMap(({ code, path, message }) =>
+      code === "credential_not_bound"
+        ? [{ pack: pack.name, detail: `${pack.name}: ${message}`, mend: mendOf(path, pack, packs) }]
+        : [],
+    ),
+  );
+}
+
+/** Binding names every place that is left: those of the other packs that use it too. */
+function mendOf(path: string, { name, provider }: Pack, packs: readonly Pack[]): string {
+  const label = provider?.credential ?? "";
+  if (path !== "/provider/origin") return `gw credential remove ${label}, then add it as gw pack show ${name} says`;
+  const using = packs.flatMap(({ provider: other }) => (other?.credential === label ? [other.origin] : []));
+  return `gw credential bind ${label} ${[...new Set(using)].map((origin) => `--origin ${origin}`).join(" ")}`;
+}
+
 type Finding = readonly [path: string, message: string];
 
 function unfitKind({ label, kind, headerName }: HeldCredential, auth: Auth | null): Finding | null {

@@ -14,6 +14,7 @@ import { summariesOf } from "../../vault/summary.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { answering } from "./answer.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
+import { misfitsOf } from "./pack-credential.ts";
 import { readGivenFile } from "./read-given-file.ts";
 import { keepReplaced, keepTrustedCopy, readTrustedCopy } from "./upgrade/load-change.ts";
 import { type ReviewedOptions, requireReviewed } from "./upgrade/require-review.ts";
@@ -109,7 +110,12 @@ export function runPackTrust(
       const actions = [...pack.actions.values()].map(
         ({ qualifiedName, effect }) => `  ${effect.padEnd(8)}  ${qualifiedName}`,
       );
-      const lines = [`${pack.name} is trusted at ${pack.digest}:`, ...actions, ...sayAbsent(vault, pack)];
+      const lines = [
+        `${pack.name} is trusted at ${pack.digest}:`,
+        ...actions,
+        ...sayAbsent(vault, pack),
+        ...sayMisfits(session, pack),
+      ];
       say(io, options.json, { pack: pack.name, digest: pack.digest, trusted: true }, lines.join("\n"));
       return exits.done;
     });
@@ -144,6 +150,13 @@ function sayAbsent(vault: Vault, pack: Pack): readonly string[] {
   return [
     `Not in the vault yet: ${absent.map(showIdentifier).join(", ")}. Next: gw credential add ${absent[0]} --kind …`,
   ];
+}
+
+function sayMisfits({ home }: VaultSession, { name }: Pack): readonly string[] {
+  const vault = home.readVault();
+  return misfitsOf(readTrustedPacks(home.folder, home.readPolicy(vault)), summariesOf(vault))
+    .filter(({ pack }) => pack === name)
+    .map(({ detail, mend }) => `No call leaves yet. ${detail}. Next: ${mend}`);
 }
 
 /** The credentials that a pack's calls go out with. */

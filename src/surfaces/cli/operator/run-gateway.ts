@@ -71,8 +71,8 @@ export function runStatus(options: BaseOptions, { io }: CliDeps): Promise<Exit> 
     const status = await readStatus(operatorDoor(options));
     if (options.json) io.out(JSON.stringify(status, null, 2));
     else for (const line of statusLines(status)) io.out(line);
-    // A health check reads the exit alone: what sends nothing any more is not well.
-    if (status.stopped !== null || status.trouble !== null) return exits.denied;
+    // A health check reads the exit alone: what sends nothing any more, or begins nothing new, is not well.
+    if (status.stopped !== null || status.trouble !== null || status.disk_low === true) return exits.denied;
     return status.locked ? exits.locked : exits.done;
   });
 }
