@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { cpSync, openSync, readdirSync, readFileSync, readSync, writeFileSync } from "node:fs";
+import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
@@ -21,6 +22,10 @@ import {
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 import { idIn, idOf } from "./support/reply.ts";
+
+function answerPlainly(url: string, response: ServerResponse): void {
+  response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ ok: true, url }));
+}
 
 describe("a day: an agent asks, a person decides, the gateway acts, the log proves it", asUser, () => {
   let home: Home;
@@ -88,6 +93,20 @@ describe("a day: an agent asks, a person decides, the gateway acts, the log prov
     assert.equal(done.code, 0, done.err);
     assert.equal((JSON.parse(done.out) as Members)["url"], "/v1/things/43");
     assert.match(done.err, /^success, status 200, call call_/m);
+  });
+
+  test("an answer that cannot be shown is described: a redirect by where it leads, bytes by their number and type", async (t) => {
+    t.after(() => provider.answer((request, response) => answerPlainly(request.url, response)));
+    provider.answer((_, response) => response.writeHead(301, { location: "https://elsewhere.example/moved" }).end());
+    const redirected = await callAs(["demo.thing.get", "id=45"], (id) => home.approve(id));
+    assert.match(redirected.err, /^error, status 301: redirect_refused, call call_/m);
+    assert.match(redirected.err, /^ {2}It redirects to https:\/\/elsewhere\.example\/moved, .*: gw pack show demo$/m);
+    provider.answer((_, response) =>
+      response.writeHead(200, { "content-type": "image/png" }).end(Buffer.from([0x89, 0x50, 0, 0xff])),
+    );
+    const bytes = await callAs(["demo.thing.get", "id=46"], (id) => home.approve(id));
+    assert.deepEqual([bytes.code, bytes.out], [0, ""]);
+    assert.match(bytes.err, /^ {2}The answer is 4 bytes of image\/png .*--json/m);
   });
 
   test("a call that is refused before anybody is asked does not say that it waits", async () => {

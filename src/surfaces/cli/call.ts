@@ -3,7 +3,7 @@ import type { CostRecord } from "../../conventions/budget/record.ts";
 import { reportLines } from "../../conventions/discovery/report.ts";
 import type { CallResult } from "../../conventions/outcome/result.ts";
 import type { Code } from "../../kernel/codes.ts";
-import { showIdentifier, showText } from "../../kernel/display.ts";
+import { counted, showBounded, showIdentifier, showText } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
 import type { ActionView, RunView } from "../agent/answers.ts";
@@ -206,8 +206,9 @@ function resultLines(result: CallResult, reads: boolean): readonly string[] {
   const seen = result.transport_observation;
   const accepted = outcome === "unknown" && reconcile?.method === "GET";
   const means = sayOutcome(outcome, confirmed, accepted, reads);
-  const status =
-    response === null ? `${seen.kind}${seen.reason === null ? "" : `: ${seen.reason}`}` : `status ${response.status}`;
+  // Of what was withheld the reason stands in its own line.
+  const why = seen.reason === null || response?.body_kind === "withheld" ? "" : `: ${seen.reason}`;
+  const status = `${response === null ? seen.kind : `status ${response.status}`}${why}`;
   const lines = [`${outcome}${means}, ${status}, call ${call_id}`];
   if (seen.detail !== null) lines.push(`  ${showText(seen.detail)}`);
   if (guidance !== null) lines.push(`  ${guidance}`);
@@ -216,7 +217,22 @@ function resultLines(result: CallResult, reads: boolean): readonly string[] {
   if (cost !== undefined) lines.push(`  ${sayCost(cost)}`);
   if (discovery !== undefined) lines.push(...reportLines(discovery).map((line) => `  ${line}`));
   if (response?.body_kind === "withheld") lines.push(`  ${sayWithheld(seen.reason)}`);
+  if (seen.reason === "redirect_refused") lines.push(`  ${sayRedirect(result)}`);
+  if (response?.body_kind === "base64") lines.push(`  ${sayBytes(response)}`);
   return lines;
+}
+
+function sayRedirect({ action, response }: CallResult): string {
+  const location = response?.headers["location"];
+  const where = location === undefined ? "nowhere that can be read" : showBounded(String(location), 300);
+  return `It redirects to ${where}, which the pack does not let this call follow. A person reads the pack with: gw pack show ${showIdentifier(action.split(".")[0] ?? "")}`;
+}
+
+function sayBytes({ headers, body }: NonNullable<CallResult["response"]>): string {
+  const bytes = typeof body === "string" ? Buffer.byteLength(body, "base64") : 0;
+  const type = headers["content-type"];
+  const of = type === undefined ? "" : ` of ${showBounded(String(type), 100)}`;
+  return `The answer is ${counted(bytes, "byte")}${of} and no text that can be shown; with --json it is there as base64.`;
 }
 
 /** Escaped for a person's terminal; as it came for a program that reads it. */
