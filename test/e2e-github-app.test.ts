@@ -63,6 +63,8 @@ actions:
 describe("an app and a service account", asUser, () => {
   let home: Home;
   let github: TestProvider;
+  /** The same service at another place: two packs with different tokens for one place would be a change to review. */
+  let second: TestProvider;
   let calendar: TestProvider;
   let gateway: Gateway;
   let agent: Plane;
@@ -72,7 +74,8 @@ describe("an app and a service account", asUser, () => {
 
   before(async () => {
     github = await startProvider();
-    github.answer(async (request, response) => {
+    second = await startProvider();
+    const answer: Parameters<TestProvider["answer"]>[0] = async (request, response) => {
       const reply = (status: number, body: object) =>
         response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
       const bearer = request.headers.authorization?.slice("Bearer ".length) ?? "";
@@ -97,7 +100,7 @@ describe("an app and a service account", asUser, () => {
         const asked = JSON.parse(request.body) as Members;
         const token = `ghs_installation${handedOut.size + 1}`;
         handedOut.set(token, asked);
-        const names = asked["repositories"] as readonly string[];
+        const names = (asked["repositories"] ?? []) as readonly string[];
         return reply(201, {
           token,
           expires_at: new Date(Date.now() + 3_600_000).toISOString(),
@@ -107,15 +110,22 @@ describe("an app and a service account", asUser, () => {
         });
       }
       return reply(handedOut.has(bearer) ? 200 : 401, { number: 1 });
-    });
+    };
+    github.answer(answer);
+    second.answer(answer);
     home = await new Home(makeFolder()).init();
-    const about = ["--kind", "github-app", "--origin", github.origin, "--client-id", "4711", "--installation", "77"];
+    const named = ["--kind", "github-app", "--client-id", "4711", "--installation", "77"];
+    const about = [...named, "--origin", github.origin];
     const pinned = ["--scope", "issues:read", "--scope", "issues:write"];
-    const wide = await home.must(["credential", "add", "acme-wide", ...about], { input: pem });
-    assert.match(wide.err, /every permission of the app/);
+    const wide = await home.must(["credential", "add", "acme-wide", ...named, "--origin", second.origin], {
+      input: pem,
+    });
+    assert.match(wide.err, /a token of acme-wide has every permission of the app/);
     const added = await home.must(["credential", "add", "acme-bot", ...about, ...pinned], { input: pem });
     assert.doesNotMatch(added.err, /every permission/);
     await home.trustPack("hub", pack("hub", github.origin, "acme-bot"));
+    const unnarrowed = pack("wide", second.origin, "acme-wide").replace(", scopes: [issues:read]", "");
+    await home.trustPack("wide", unnarrowed.replaceAll(/^ {4}token: .*\n/gm, ""));
     const file = join(dirname(home.folder), "google.json");
     const key = { type: "service_account", client_email: "robot@acme.example", private_key_id: "g1" };
     const whole = { ...key, token_uri: `${github.origin}/token`, private_key: pem };
@@ -135,10 +145,12 @@ describe("an app and a service account", asUser, () => {
     agent?.close();
     await gateway?.end();
     await github?.close();
+    await second?.close();
     await calendar?.close();
   });
 
-  const tokenOf = (): string => github.received.at(-1)?.headers.authorization?.slice("Bearer ".length) ?? "";
+  const tokenOf = (provider = github): string =>
+    provider.received.at(-1)?.headers.authorization?.slice("Bearer ".length) ?? "";
 
   test("a token is narrowed to the repository and the permissions that the action needs", async () => {
     const run = await openRun(home, agent, ["hub.issue.get", "hub.issue.close"], { side_effects: 1 });
@@ -155,6 +167,26 @@ describe("an app and a service account", asUser, () => {
     await home.approve(idOf(question, "approval_id"));
     assert.equal((await closing).body["outcome"], "success");
     assert.deepEqual(handedOut.get(tokenOf()), { permissions: { issues: "write" }, repositories: ["site"] });
+  });
+
+  test("a token that nothing narrows says so on the card, in the list and to gw doctor", async () => {
+    const run = await openRun(home, agent, ["wide.issue.close"], { side_effects: 1 });
+    const closing = call(agent, run, "wide.issue.close", { owner: "acme", repo: "site", number: 1 });
+    const [question] = await home.approvals();
+    assert.match(
+      JSON.stringify(question),
+      /a token of acme-wide, with every permission of the app on every repository of the installation/,
+    );
+    await home.approve(idOf(question, "approval_id"));
+    assert.equal((await closing).body["outcome"], "success");
+    assert.deepEqual(handedOut.get(tokenOf(second)), {});
+    const listed = (await home.run(["credential", "list"])).out.split("\n");
+    const told = listed.filter((line) => line.includes("every permission of the app"));
+    assert.equal(told.length, 1, listed.join("\n"));
+    assert.match(told[0] ?? "", /^acme-wide /);
+    const { out } = await home.run(["doctor"]);
+    assert.match(out, /warning +permissions +a token of acme-wide has every permission of its app/);
+    assert.doesNotMatch(out, /a token of acme-bot has/);
   });
 
   test("what the credential is not pinned to is refused before anything is sent, and so is more than was asked for", async () => {

@@ -43,15 +43,18 @@ export function keyOf(label: string, { scopes, repositories, resources }: Narrow
   return `${label} ${canonicalJson({ scopes, repositories, resources })}`;
 }
 
-/** As a card says it. */
+/** As a card says it. Of an app of GitHub's it is known what stands there where nothing narrows it. */
 export function sayNarrowed(
   label: string,
+  { grant }: Pick<TokenExchange, "grant">,
   { scopes, repositories, resources }: Narrowing,
   lifeMs: number | null,
 ): string {
-  const to = scopes.length === 0 ? "" : `, narrowed to ${scopes.join(" ")}`;
+  const all = grant === "github_app";
+  const whole = all ? ", with every permission of the app" : "";
+  const to = scopes.length === 0 ? whole : `, narrowed to ${scopes.join(" ")}`;
   const places = [...repositories, ...resources];
-  const on = places.length === 0 ? "" : ` on ${places.join(" ")}`;
+  const on = places.length > 0 ? ` on ${places.join(" ")}` : all ? " on every repository of the installation" : "";
   const life = lifeMs === null ? "" : `, ${counted(Math.max(1, Math.round(lifeMs / 60_000)), "minute")}`;
   return `it goes with a token of ${label}${to}${on}${life}`;
 }

@@ -203,7 +203,7 @@ export function createTokens(coreOf: () => TokenNeeds): Tokens & TokenDesk {
       const plan = credential === null ? null : (coreOf().credentials()?.exchangeOf(credential) ?? null);
       if (credential === null || plan === null) return null;
       const narrowing = narrowFor(outbound, credential, plan.exchange);
-      return sayNarrowed(credential, narrowing, lives.get(credential) ?? null);
+      return sayNarrowed(credential, plan.exchange, narrowing, lives.get(credential) ?? null);
     },
     used: (label) => void lastUses.set(label, isoTime(coreOf().ports.clock.wallMs())),
     async test(label, operator) {

@@ -1,13 +1,27 @@
 import { defaults } from "../../kernel/defaults.ts";
 import { showBounded, showIdentifier } from "../../kernel/display.ts";
 import { type CredentialSummary, summariesOf } from "../../vault/summary.ts";
+import { takesAll } from "../../vault/token/exchange.ts";
 import type { Vault } from "../../vault/vault.ts";
 import type { Finding } from "./doctor.ts";
 
 /** Credentials that somebody has to look after, one row each; none where all is well. */
 export function examineCredentials(vault: Vault, wallMs: number): readonly Finding[] {
   const all = summariesOf(vault);
-  return [...all.flatMap((one) => ending(one, wallMs)), ...suspended(vault)];
+  return [...all.flatMap((one) => ending(one, wallMs)), ...suspended(vault), ...all.flatMap(wide)];
+}
+
+function wide({ label, exchange }: CredentialSummary): readonly Finding[] {
+  if (exchange === null || !takesAll(exchange)) return [];
+  const name = showIdentifier(label);
+  return [
+    {
+      name: "permissions",
+      state: "warning",
+      detail: `a token of ${name} has every permission of its app: it was added without --scope`,
+      mend: `gw credential remove ${name}, then add it with --scope issues:read`,
+    },
+  ];
 }
 
 function ending({ label, expiresAt }: CredentialSummary, wallMs: number): readonly Finding[] {

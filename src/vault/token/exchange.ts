@@ -48,6 +48,11 @@ export function isExchanged(kind: string): kind is ExchangedKind {
   return (EXCHANGED_KINDS as readonly string[]).includes(kind);
 }
 
+/** An app's token has all of the app's permissions where none are named. What other providers give then is theirs to say. */
+export function takesAll({ grant, scopes }: Pick<TokenExchange, "grant" | "scopes">): boolean {
+  return grant === "github_app" && scopes.length === 0;
+}
+
 /** Left out where there is none, so that an entry which was sealed before such kinds still opens. */
 export function exchangeMember(exchange: TokenExchange | null): JsonObject {
   return exchange === null ? {} : { exchange: exchangePage(exchange) };

@@ -1,7 +1,7 @@
 import { openHome } from "../../../vault/files/home.ts";
 import { sourcePage } from "../../../vault/source/source.ts";
 import { type CredentialSummary, summariesOf } from "../../../vault/summary.ts";
-import { exchangeMember } from "../../../vault/token/exchange.ts";
+import { exchangeMember, takesAll } from "../../../vault/token/exchange.ts";
 import type { CredentialUse } from "../../operator/answers.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
@@ -29,11 +29,14 @@ export function runCredentialList(
         last_used_at: use?.last_used_at ?? null,
       };
     });
+    const wide = new Set(
+      summaries.flatMap(({ label, exchange }) => (exchange !== null && takesAll(exchange) ? [label] : [])),
+    );
     if (options.json) io.out(JSON.stringify(rows));
     else if (rows.length === 0)
       io.out("No credentials yet: gw credential add LABEL --kind bearer --origin https://HOST");
     else {
-      for (const row of rows) io.out(lineOf(row, uses !== null));
+      for (const row of rows) io.out(lineOf(row, uses !== null, wide.has(row.label)));
       if (uses === null) io.err("Last use and expiry of tokens: gw login first, or gw credential uses.");
     }
     return exits.done;
@@ -67,10 +70,11 @@ type Row = ReturnType<typeof recordOf> & {
   readonly last_used_at: string | null;
 };
 
-function lineOf(row: Row, known: boolean): string {
+function lineOf(row: Row, known: boolean, wide: boolean): string {
   const marks = [
     row.each_use ? "asks each use" : "",
     row.state === "enabled" ? "" : row.state,
+    wide ? "every permission of the app" : "",
     row.with_certificate === undefined ? "" : `with ${row.with_certificate}`,
     row.source === undefined ? "" : `from ${row.source["kind"]}`,
     row.lent_by === undefined ? "" : `lent by ${row.lent_by.join(" ")} alone`,

@@ -7,7 +7,7 @@ import { openHome } from "../../../vault/files/home.ts";
 import { isRemote } from "../../../vault/source/remote.ts";
 import type { SecretSource } from "../../../vault/source/source.ts";
 import { summariesOf } from "../../../vault/summary.ts";
-import { isExchanged, type TokenExchange } from "../../../vault/token/exchange.ts";
+import { isExchanged, type TokenExchange, takesAll } from "../../../vault/token/exchange.ts";
 import { provesByCertificate } from "../../../vault/token/parts.ts";
 import { CREDENTIAL_KINDS, type CredentialKind, type Vault } from "../../../vault/vault.ts";
 import { answering } from "../answer.ts";
@@ -108,9 +108,9 @@ export function storeGiven(
           ...(keyPassphrase === undefined ? {} : { keyPassphrase }),
         }),
       );
-      if (kind === "github-app" && exchange?.scopes.length === 0)
+      if (exchange !== undefined && takesAll(exchange))
         io.err(
-          `warning: without --scope a token of ${label} has every permission of the app. To take fewer: --scope issues:read`,
+          `warning: without --scope a token of ${label} has every permission of the app, and a pack that names permissions is refused one. To take fewer: gw credential remove ${label}, then add it with --scope issues:read`,
         );
       return await stored(vault);
     });
