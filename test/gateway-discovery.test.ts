@@ -145,6 +145,17 @@ test("a page that is none stops the list and is reported", async () => {
   );
 });
 
+test("an integer past 2^53 spoils no page: a record has its digits as text, and as a cursor it is followed by them", async () => {
+  serve((cursor) => {
+    const rest = cursor === null ? `9007199254740993` : "null";
+    return { text: `{"data":[{"id":1234567890123456789,"of":7}],"next_cursor":${rest}}` };
+  });
+  const result = await list();
+  const one = '{"id":"1234567890123456789","of":7}';
+  assert.deepEqual([JSON.stringify(dataOf(result)), result.discovery?.completion], [`[${one},${one}]`, "complete"]);
+  assert.ok(provider.received.at(-1)?.url.endsWith("&cursor=9007199254740993"));
+});
+
 test("Link headers are followed by their cursor alone, through our own request", async () => {
   serve((cursor) => ({
     body: { data: [cursor] },

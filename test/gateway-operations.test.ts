@@ -49,6 +49,7 @@ interface JobProvider {
   /** Answers the creation instead of the usual 202; `after` says whether the job exists all the same. */
   create: ((response: ServerResponse) => void) | null;
   status: ((response: ServerResponse) => void) | null;
+  result: ((response: ServerResponse) => void) | null;
   token: string | null;
   creations: number;
   /** The keys under which it was asked to go on. */
@@ -65,7 +66,8 @@ function answerJobs(request: Received, response: ServerResponse): unknown {
     jobs.created = true;
     return answerJson(response, 202, { job_id: "job-1", state: "queued", status_url: "/v1/jobs/job-1" });
   }
-  if (method === "GET" && url === "/v1/jobs/job-1/result") return answerJson(response, 200, { rows: 42 });
+  if (method === "GET" && /^\/v1\/jobs\/[^/]+\/result$/.test(url))
+    return jobs.result === null ? answerJson(response, 200, { rows: 42 }) : jobs.result(response);
   if (method === "GET" && url.startsWith("/v1/jobs/")) {
     if (jobs.status !== null) return jobs.status(response);
     const progress = { completed: jobs.progress, total: 100 };
@@ -89,7 +91,16 @@ beforeEach(async () => {
   provider = await startProvider();
   folder = mkdtempSync(join(tmpdir(), "gw-bench-"));
   jobs = {
-    ...{ state: "running", progress: 0, created: false, create: null, status: null, token: null, creations: 0 },
+    ...{
+      state: "running",
+      progress: 0,
+      created: false,
+      create: null,
+      status: null,
+      result: null,
+      token: null,
+      creations: 0,
+    },
     ...{ resumes: [], resume: null },
   };
   provider.answer(answerJobs);
@@ -199,6 +210,28 @@ test("succeeded is not set from a progress value of 100", async () => {
   await untilDone(bench.time, 1_000, () => operation.checks >= 3);
   assert.equal(operation.state, "observing");
   assert.deepEqual(operation.progress, { completed: 100, total: 100 });
+});
+
+test("an integer past 2^53 in what a provider says of a job is in nobody's way, and names the job by its digits", async () => {
+  const id = "12345678901234567890";
+  const say = (response: ServerResponse, status: number, body: string) =>
+    void response.writeHead(status, { "content-type": "application/json" }).end(body);
+  jobs.create = (response) => say(response, 202, `{"job_id":${id},"state":"queued","account":9007199254740993}`);
+  jobs.status = (response) => say(response, 200, `{"job_id":${id},"state":"${jobs.state}","serial":-9007199254740993}`);
+  const { operation_id } = await create();
+  const operation = operationOf(operation_id);
+  assert.equal(operation.remoteJobId, id);
+  jobs.result = (response) => say(response, 200, '{"rows":9007199254740993}');
+  jobs.state = "succeeded";
+  await until("succeeded", () => operation);
+  assert.ok(provider.received.some(({ url }) => url === `/v1/jobs/${id}/result`));
+  assert.equal(JSON.stringify(operation.result), '{"rows":"9007199254740993"}');
+  // Its neighbour, which a double holds as the same number.
+  const { operation_id: second } = await create();
+  jobs.status = (response) => say(response, 200, '{"job_id":12345678901234567891,"state":"succeeded"}');
+  const other = operationOf(second);
+  await untilDone(bench.time, 1_000, () => other.problem !== null);
+  assert.notEqual(other.state, "succeeded");
 });
 
 test("a creation that times out after the commit is reconciled without a duplicate", async () => {

@@ -107,6 +107,25 @@ test("an execution repeats the path of its plan, has the constants of its own, a
   assert.deepEqual(bodyOf(sent), { plan_id: "pln-remote-1", expected_revision: "r7", role: "owner" });
 });
 
+test("an integer past 2^53 in a preview is shown and handed on by its digits", async () => {
+  const body = JSON.stringify({ ...previewBody(), plan_id: "@", effects: [EFFECT] });
+  provider.answer((_request, response) => {
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(body.replaceAll('"@"', "9007199254740993").replaceAll('"#"', "1234567890123456789"));
+  });
+  const call = bench.gateway.startPlan(caller, run.id, { action: "acme.membership.apply", input: INPUT });
+  const { plan, response } = await call.done;
+  const effects = plan?.["effects"] as JsonObject[] | undefined;
+  assert.deepEqual(effects?.[0]?.["sample"], [{ ...EFFECT, revision: null, proposed: { id: "1234567890123456789" } }]);
+  const shown = response?.body as JsonObject | undefined;
+  assert.equal(shown?.["plan_id"], plan?.["plan_id"]);
+  assert.deepEqual((shown?.["effects"] as JsonObject[] | undefined)?.[0]?.["proposed"], { id: "1234567890123456789" });
+  assert.ok(!JSON.stringify([plan, response]).includes("900719925474099"), "the provider's own name of it is hidden");
+});
+
+/** Its number is put in as the digits that it is. */
+const EFFECT = { resource: "projects/p1", cause: "a step", previous: null, proposed: { id: "#" } };
+
 test("the provider's own plan identifier and token reach no agent, wherever in the preview they stand", async () => {
   provider.answer((_request, response) => {
     response.setHeader("location", "/plans/pln-remote-1");

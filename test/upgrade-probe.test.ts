@@ -411,9 +411,10 @@ test("a dated header selects the version, and the header is on every request", a
 });
 
 /** Both versions answer every request with this, their own base path put in. */
-async function alike(answer: (base: string) => object, versions = ["v1", "v2"]): Promise<readonly string[]> {
+async function alike(answer: (base: string) => object | string, versions = ["v1", "v2"]): Promise<readonly string[]> {
   const run = (base: string): ReturnType<typeof runCorpus> => {
-    const body = Buffer.from(JSON.stringify(answer(base.replace("/", ""))));
+    const said = answer(base.replace("/", ""));
+    const body = Buffer.from(typeof said === "string" ? said : JSON.stringify(said));
     const quiet: SendProbe = async () => ({ kind: "answered", status: 200, headers: {}, body });
     return runCorpus(corpus, [...expandCorpus(corpus)].slice(0, 1), version(base), quiet, {
       sideEffectsApproved: true,
@@ -434,6 +435,13 @@ test("a path that only begins with the letters of the version's base is not belo
 test("a value that is cut within a character is compared like any other", async () => {
   const roles = ["action_reach roles_differ project.list|roles"];
   assert.deepEqual(await alike((base) => ({ role: `${base}${"a".repeat(197)}\u{1f511}` })), roles);
+});
+
+test("two integers past 2^53 are not taken for one another", async () => {
+  const roles = ["action_reach roles_differ project.list|roles"];
+  const last = (base: string): number => (base === "v1" ? 3 : 4);
+  assert.deepEqual(await alike((base) => `{"role":900719925474099${last(base)}}`), roles);
+  assert.deepEqual(await alike(() => '{"role":9007199254740993}'), []);
 });
 
 test("an unanswered probe is never counted as a denial", async () => {

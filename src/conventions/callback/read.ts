@@ -17,7 +17,7 @@ const VISIBLE = /^[\x21-\x7e]{1,256}$/;
 
 /** Throws Denied where the body is not strict JSON. */
 export function readCallback(pack: string, rule: CallbackRule, received: ReceivedCallback): CallbackNotice {
-  const body = parseJsonValue(received.body);
+  const body = parseJsonValue(received.body, { longIntegersAsText: true });
   const { rawHeaders } = received;
   const eventId = ((): string | null => {
     switch (rule.eventId.kind) {

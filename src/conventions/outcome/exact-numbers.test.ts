@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { runsOf } from "../../kernel/testing/whole.ts";
-import { hasExactNumbers } from "./exact-numbers.ts";
+import { hasExactNumbers, parseExactly } from "./exact-numbers.ts";
 
 test("an integer that would be read as another one is found, wherever it stands and however it is signed", () => {
   const lost = [
@@ -73,4 +73,14 @@ test("a text whose numbers are exact means the same when it is read and written 
     }),
     { numRuns: runsOf(8_000) },
   );
+});
+
+test("what is read exactly has the text of every number that would come out as another one, and no other", () => {
+  const text =
+    '{"a":[9007199254740993,-12345678901234567890,1e400],"b":9007199254740991,"c":"9007199254740993","d":0.1}';
+  assert.deepEqual(parseExactly(text), {
+    a: ["9007199254740993", "-12345678901234567890", "1e400"],
+    ...{ b: 9007199254740991, c: "9007199254740993", d: 0.1 },
+  });
+  assert.throws(() => parseExactly('{"a":9007199254740993'), SyntaxError);
 });

@@ -1,3 +1,5 @@
+import type { JsonValue } from "../../kernel/json.ts";
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
@@ -27,6 +29,18 @@ export function hasExactNumbers(text: string): boolean {
   }
   return true;
 }
+
+/** The text as JSON, in which a number that would come out as another one is the text that stood there. */
+export function parseExactly(text: string): JsonValue {
+  if (hasExactNumbers(text)) return JSON.parse(text) as JsonValue;
+  return parseWithSource(text, (_name, value, { source }) =>
+    typeof value === "number" && source !== undefined && !isExact(source) ? source : value,
+  );
+}
+
+type Reviver = (name: string, value: JsonValue, context: { readonly source?: string }) => JsonValue;
+/** As the language has it since 2025; its declarations know of no third argument. */
+const parseWithSource = JSON.parse as (text: string, reviver: Reviver) => JsonValue;
 
 function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39;

@@ -14,6 +14,7 @@ import type { JsonValue } from "../../kernel/json.ts";
 import { costSchema } from "../budget/record.ts";
 import { discoverySchema } from "../discovery/report.ts";
 import { planSchema } from "../plan/record.ts";
+import { parseExactly } from "./exact-numbers.ts";
 import type { TransportObservation } from "./observation.ts";
 
 const observation = object({
@@ -102,9 +103,11 @@ export function readAnyJson({ body, body_kind }: Pick<ResponseRecord, "body" | "
   if (body_kind === "json") return readBody({ body });
   if (body_kind !== "text" || typeof body !== "string") return undefined;
   try {
-    return JSON.parse(body) as JsonValue;
-  } catch {
-    return undefined;
+    // Some JSON is text because of its numbers, and what is read here may be handed on.
+    return parseExactly(body);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
   }
 }
 

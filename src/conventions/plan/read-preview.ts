@@ -25,7 +25,7 @@ export function readPreview(status: number, body: Uint8Array): PreviewReading {
   if (status !== 200 && status !== 202) return no(`its status is ${status}, and a preview is 200 or 202`);
   let value: JsonValue;
   try {
-    value = parseJsonValue(body);
+    value = parseJsonValue(body, { longIntegersAsText: true });
   } catch (error) {
     if (error instanceof Denied) return no("its body is not strict JSON");
     throw error;

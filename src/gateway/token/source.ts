@@ -127,7 +127,7 @@ async function readAwsSecret(asking: Asking<AwsSecretSource>): Promise<Asked> {
   if (typeof text !== "string") return failed("its answer has no SecretString");
   if (source.field === "") return { kind: "secret", secret: Secret.fromText(text) };
   try {
-    return pick(parseJsonValue(Buffer.from(text, "utf8")), [source.field]);
+    return pick(parseJsonValue(Buffer.from(text, "utf8"), { longIntegersAsText: true }), [source.field]);
   } catch {
     return failed("its SecretString is no JSON, and has no members");
   }

@@ -183,3 +183,15 @@ test("a name longer than the name table keeps, or in a slot taken by another, is
   const text = `[${[0, 1].map((value) => `{${names.map((name) => `"${name}":${value}`).join()}}`).join()}]`;
   assert.deepEqual(parse(text), JSON.parse(text));
 });
+
+test("an integer that a double would round is refused, or is its digits where a reader takes those", () => {
+  const long = ["9007199254740992", "-9007199254740993", "12345678901234567890"];
+  for (const digits of long) {
+    const bytes = Buffer.from(`{"a":[${digits}],"b":1}`);
+    assert.throws(() => parseJson(bytes), Denied);
+    assert.deepEqual({ ...(parseJson(bytes, { longIntegersAsText: true }).value as object) }, { a: [digits], b: 1 });
+  }
+  const kept = parseJson(Buffer.from("[9007199254740991,-0,1.5]"), { longIntegersAsText: true }).value;
+  assert.deepEqual(kept, [9007199254740991, -0, 1.5]);
+  assert.throws(() => parseJson(Buffer.from("1e400"), { longIntegersAsText: true }), Denied);
+});

@@ -8,13 +8,11 @@ import { defaults } from "../../../../src/kernel/defaults.ts";
 import type { JsonValue } from "../../../../src/kernel/json.ts";
 import { plainSpelling, type ValueSpelling } from "../schema.ts";
 import { denyJson } from "./deny.ts";
-import { MINUS, NINE, QUOTE, Tokens, ZERO } from "./tokens.ts";
+import { MINUS, NINE, QUOTE, type TokenLimits, Tokens, ZERO } from "./tokens.ts";
 import { firstIllFormedByte } from "./utf8.ts";
 
-export interface JsonLimits {
+export interface JsonLimits extends TokenLimits {
   readonly depth?: number;
-  /** Takes numbers that a double rounds (none of them an integer for a schema) and lone surrogates: others wrote them, and we pass them on. */
-  readonly foreign?: boolean;
 }
 
 export interface JsonDocument {
@@ -30,7 +28,7 @@ export function parseJson(bytes: Uint8Array, limits: JsonLimits = {}): JsonDocum
     return denyJson(buffer.toString("utf8", 0, offset), "", { kind: "malformed", expected: "well-formed UTF-8" });
   }
   const text = buffer.toString(isAscii(buffer) ? "latin1" : "utf8");
-  const parser = new Parser(new Tokens(text, limits.foreign === true), limits.depth ?? defaults.jsonDepth);
+  const parser = new Parser(new Tokens(text, limits), limits.depth ?? defaults.jsonDepth);
   const value = parser.parseText();
   return { value, spelling: parser.spelling() };
 }

@@ -12,18 +12,27 @@ const SAFE_DIGITS = 15;
 const NAME_SLOTS = 64;
 const NAME_LENGTH = 40;
 
+export interface TokenLimits {
+  /** Takes numbers that a double rounds (none of them an integer for a schema) and lone surrogates: others wrote them, and we pass them on. */
+  readonly foreign?: boolean;
+  /** Takes an integer that a double would round as its digits, a text: exact, and equal to nothing but itself. */
+  readonly longIntegersAsText?: boolean;
+}
+
 /** The words of a JSON text, read one after another: strings, names, numbers. What they make up is the parser's. */
 export class Tokens {
   readonly #text: string;
   readonly #foreign: boolean;
+  readonly #asText: boolean;
   #at = 0;
   readonly #names: (string | undefined)[] = new Array(NAME_SLOTS);
   /** Set by a number that is an integer in value alone, and taken back by whoever notes it. */
   isFloat = false;
 
-  constructor(text: string, foreign: boolean) {
+  constructor(text: string, { foreign = false, longIntegersAsText = false }: TokenLimits) {
     this.#text = text;
     this.#foreign = foreign;
+    this.#asText = longIntegersAsText;
   }
 
   /** Where the next code unit stands. */
@@ -49,7 +58,7 @@ export class Tokens {
     return value;
   }
 
-  readNumber(first: number): number {
+  readNumber(first: number): number | string {
     const text = this.#text;
     const start = this.#at;
     let at = first === MINUS ? start + 1 : start;
@@ -70,6 +79,7 @@ export class Tokens {
         // The running sum may have rounded; the conversion of the whole text does so once, and shows it.
         whole = Number(text.slice(digits, at));
         if (at - digits > SAFE_DIGITS + 1 || !Number.isSafeInteger(whole)) {
+          if (this.#asText) return text.slice(start, at);
           if (!this.#foreign) this.denyAt(start, { kind: "number", expected: "an integer within ±(2^53−1)" });
           this.isFloat = true;
         }

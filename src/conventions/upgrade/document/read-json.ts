@@ -2,15 +2,18 @@ import type { JsonValue } from "../../../kernel/json.ts";
 import { type ReadLimits, SyntaxTrouble } from "./source.ts";
 
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
+const INTEGER = /^-?[0-9]+$/;
 
 /**
  * Strict JSON that remembers where each object and array began. The reader of requests works on bytes and keeps no
- * places; a reviewer of a document of 50,000 lines needs them.
+ * places; a reviewer of a document of 50,000 lines needs them. An answer that is compared (`long: "text"`) has an
+ * integer that a double would round as its digits: two identifiers would be one otherwise.
  */
 export function readJson(
   text: string,
   limits: ReadLimits,
   remember: (node: object, offset: number) => void,
+  long: "number" | "text" = "number",
 ): JsonValue {
   let at = 0;
   let nodes = 0;
@@ -127,12 +130,13 @@ export function readJson(
     }
   };
 
-  const number = (): number => {
+  const number = (): number | string => {
     NUMBER.lastIndex = at;
     const token = NUMBER.exec(text)?.[0];
     if (token === undefined) return fail(at >= text.length ? "the text ends too early" : "a value was expected");
     at += token.length;
     const found = Number(token);
+    if (long === "text" && INTEGER.test(token) && !Number.isSafeInteger(found)) return token;
     return Number.isFinite(found) ? found : fail("a number is too large", at - token.length);
   };
 

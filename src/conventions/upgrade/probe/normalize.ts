@@ -73,7 +73,7 @@ export function normalizeExchange(
 export function parseBody(bytes: Uint8Array): JsonValue | undefined {
   if (bytes.byteLength === 0 || bytes.byteLength > LIMITS.bytes) return undefined;
   try {
-    return readJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes), LIMITS, () => {});
+    return readJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes), LIMITS, () => {}, "text");
   } catch {
     return undefined;
   }
