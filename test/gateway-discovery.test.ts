@@ -29,6 +29,16 @@ actions:
     effect: read
     request: { method: GET, path: /v1/events }
     pages: { items: data, link: next, cursor_param: cursor, size_param: limit, page_size: 2, max_pages: 4, max_records: 100 }
+  bare.list:
+    effect: read
+    request: { method: GET, path: "/v1/owners/{owner}/bare" }
+    input:
+      owner: { in: path, type: string, maxLength: 10 }
+    pages: { items: "", link: next, link_path: "/by-number/{id}/bare", cursor_param: cursor, size_param: limit, page_size: 2, max_pages: 4, max_records: 7 }
+  sparse.list:
+    effect: read
+    request: { method: GET, path: /v1/sparse }
+    pages: { items: data, empty_if: total, cursor: next_cursor, cursor_param: cursor }
 `);
   bench.credentials.set("acme-token", { eachUse: false, disabled: false, origin: provider.origin });
   caller = scriptedCaller();
@@ -164,6 +174,32 @@ test("Link headers are followed by their cursor alone, through our own request",
   const result = await list("acme.event.list");
   assert.deepEqual(dataOf(result), [null, "c1", "c2"]);
   assert.equal(result.discovery?.completion, "complete");
+});
+
+test("a list that is the answer itself is read to its end, also where its links name it by number", async () => {
+  serve((cursor) => ({
+    body: [cursor],
+    ...(cursor === "3" ? {} : { link: `</by-number/77/bare?cursor=${cursor === null ? 2 : 3}&limit=2>; rel="next"` }),
+  }));
+  const result = await list("acme.bare.list", { owner: "ada" });
+  assert.deepEqual([dataOf(result), result.discovery?.completion], [[null, "2", "3"], "complete"]);
+  assert.deepEqual(
+    provider.received.map(({ url }) => url),
+    ["/v1/owners/ada/bare?limit=2", "/v1/owners/ada/bare?limit=2&cursor=2", "/v1/owners/ada/bare?limit=2&cursor=3"],
+    "no link is followed: each request is ours",
+  );
+  serve(() => ({ body: { message: "moved" } }));
+  const moved = await list("acme.bare.list", { owner: "ada" });
+  assert.deepEqual([moved.outcome, moved.discovery?.stop_reason], ["error", "page_malformed"]);
+});
+
+test("an empty page may lack its list where the definition says so, and no other answer is taken for one", async () => {
+  serve((cursor) => ({ body: cursor === null ? { total: 0, next_cursor: "b" } : { data: [1], total: 1 } }));
+  const result = await list("acme.sparse.list");
+  assert.deepEqual([dataOf(result), result.discovery?.completion], [[1], "complete"]);
+  serve(() => ({ body: { error: "quota" } }));
+  const refused = await list("acme.sparse.list");
+  assert.deepEqual([refused.outcome, refused.discovery?.stop_reason], ["error", "page_malformed"]);
 });
 
 test("a next link to another origin or path, or with other parameters, is never followed", async () => {

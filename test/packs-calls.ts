@@ -93,7 +93,7 @@ const github: Readonly<Record<string, ExpectedCall>> = {
     args: { ...repo, state: "all", base_branch: "main" },
     method: "GET",
     path: "/repos/octo-org/app.js/pulls",
-    query: { state: "all", base: "main" },
+    query: { state: "all", base: "main", per_page: "30" },
   },
   "pull.diff": { args: { ...repo, number: 43 }, method: "GET", path: "/repos/octo-org/app.js/pulls/43" },
   "repo.get": { args: repo, method: "GET", path: "/repos/octo-org/app.js" },
@@ -106,7 +106,12 @@ const github: Readonly<Record<string, ExpectedCall>> = {
     path: "/repos/octo-org/app.js/contents/docs/a%20b.md",
     query: { ref: "main" },
   },
-  "label.list": { args: repo, method: "GET", path: "/repos/octo-org/app.js/labels" },
+  "label.list": {
+    args: repo,
+    method: "GET",
+    path: "/repos/octo-org/app.js/labels",
+    query: { per_page: "100" },
+  },
   "label.create": {
     args: { ...repo, name: "p 1", color: "00ff00" },
     method: "POST",

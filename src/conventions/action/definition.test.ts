@@ -218,6 +218,7 @@ describe("an action's members", () => {
     assert.equal(job?.maxChecks, defaults.jobChecks);
     assert.deepEqual(actions.get("list")?.pages, {
       items: "/data",
+      emptyIf: null,
       continuation: { kind: "cursor", pointer: "/next" },
       cursorParam: "after",
       sizeParam: null,

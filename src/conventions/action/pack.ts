@@ -8,6 +8,7 @@ import type { Digest } from "../../kernel/canonical-json.ts";
 import type { Code } from "../../kernel/codes.ts";
 import type { PriceRule } from "../budget/price.ts";
 import type { CallbackRule } from "../callback/callback.ts";
+import type { PageContract } from "../discovery/read-page.ts";
 import type { RetryClass } from "../outcome/retry.ts";
 import type { SuccessMember } from "../outcome/success-member.ts";
 import type { UrlAllowance } from "../url/admit.ts";
@@ -265,10 +266,7 @@ export interface JobAction {
   readonly idInput: string;
 }
 
-export interface Pages {
-  readonly items: string;
-  readonly continuation: { readonly kind: "cursor"; readonly pointer: string } | { readonly kind: "link" };
-  readonly cursorParam: string;
+export interface Pages extends PageContract {
   readonly sizeParam: string | null;
   readonly pageSize: number;
   readonly maxPages: number;

@@ -1,7 +1,7 @@
 import { Denied } from "../../kernel/failure.ts";
 import { isPrivateHost, type Origin, troubleWithOrigin } from "../url/origin.ts";
 import { parseTemplate } from "../url/template.ts";
-import type { ActionDefinition, Pack } from "./pack.ts";
+import type { ActionDefinition, HttpAction, Pack } from "./pack.ts";
 
 /** Where a home reaches the provider of a pack, in place of what the pack says: an installation of one's own. */
 export interface PackPlace {
@@ -32,9 +32,14 @@ export function placePack(pack: Pack, place: PackPlace | undefined): Pack {
   if (trouble !== null) throw new Denied("pack_place_invalid", trouble);
   const actions = new Map<string, ActionDefinition>();
   for (const [name, action] of pack.actions) {
-    const moved =
-      action.kind === "http" ? { ...action, template: parseTemplate(place.basePath + action.template.text) } : action;
-    actions.set(name, moved);
+    actions.set(name, action.kind === "http" ? moveAction(action, place.basePath) : action);
   }
   return { ...pack, provider: { ...provider, origin: place.origin as Origin, network: place.network }, actions };
+}
+
+function moveAction(action: HttpAction, basePath: string): HttpAction {
+  const template = parseTemplate(basePath + action.template.text);
+  const way = action.pages?.continuation;
+  if (action.pages === null || way?.kind !== "link" || way.path === null) return { ...action, template };
+  return { ...action, template, pages: { ...action.pages, continuation: { ...way, path: basePath + way.path } } };
 }

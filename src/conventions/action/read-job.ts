@@ -6,6 +6,8 @@ import type { ActionWire } from "./schema/pack.ts";
 const NAME = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 const POINTER = /^(?:\/(?:[^/~]|~[01])+)+$/;
 
+const SEGMENT = /^(?:\{[a-z_]{1,32}\}|[A-Za-z0-9._~-]{1,64})$/;
+
 /** A member of an answer: a plain name stands for the top level, anything deeper is written as a JSON Pointer. */
 export function readPointer(text: string, path: string, findings: Findings): string {
   if (NAME.test(text)) return `/${text}`;
@@ -54,11 +56,25 @@ export function readPages(wire: NonNullable<ActionWire["pages"]>, path: string, 
       "page_size needs size_param, the parameter that carries it",
     );
   }
+  if (wire.items === "" && wire.cursor !== undefined)
+    findings.error("pack_member_unfit", `${path}/cursor`, "a bare list holds no cursor; its way on is link: next");
+  if (wire.items === "" && wire.empty_if !== undefined)
+    findings.error("pack_member_unfit", `${path}/empty_if`, "a bare list is there when it is empty");
+  if (wire.link_path !== undefined && wire.link === undefined)
+    findings.error("pack_member_unfit", `${path}/link_path`, "link_path needs link: next");
+  if (
+    wire.link_path
+      ?.slice(1)
+      .split("/")
+      .every((segment) => SEGMENT.test(segment)) === false
+  )
+    findings.error("value_not_allowed", `${path}/link_path`, "expected a path such as /repositories/{id}/pulls");
   return {
-    items: readPointer(wire.items, `${path}/items`, findings),
+    items: wire.items === "" ? "" : readPointer(wire.items, `${path}/items`, findings),
+    emptyIf: wire.empty_if === undefined ? null : readPointer(wire.empty_if, `${path}/empty_if`, findings),
     continuation:
       wire.cursor === undefined
-        ? { kind: "link" }
+        ? { kind: "link", path: wire.link_path ?? null }
         : { kind: "cursor", pointer: readPointer(wire.cursor, `${path}/cursor`, findings) },
     cursorParam: wire.cursor_param,
     sizeParam: wire.size_param ?? null,

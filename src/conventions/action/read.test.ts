@@ -97,7 +97,7 @@ describe("the example pack", () => {
     assert.deepEqual(report?.job?.status, { action: "report.status", idInput: "job_id" });
     assert.deepEqual(report?.unknown, { retryAllowed: true, reconcile: "report.by_reference", tokenRetry: false });
     assert.equal(report?.maxCostCents, 25);
-    assert.deepEqual(reading.pack?.actions.get("event.list")?.pages?.continuation, { kind: "link" });
+    assert.deepEqual(reading.pack?.actions.get("event.list")?.pages?.continuation, { kind: "link", path: null });
     assert.deepEqual(reading.pack?.actions.get("token.create")?.mints, ["/token/secret"]);
     const ssh = reading.pack?.actions.get("worker.restart");
     assert.ok(ssh?.kind === "ssh");
@@ -822,6 +822,28 @@ const semantic: readonly [string, string, string][] = [
   [
     "pages with no way on",
     withActions(`${PLAIN}\n  pages: ${PAGES.replace("cursor: next, ", "")}`),
+    "pack_member_unfit",
+  ],
+  [
+    "a bare list with a cursor in it",
+    withActions(`${PLAIN}\n  pages: ${PAGES.replace(/items: [^,]+/, 'items: ""')}`),
+    "pack_member_unfit",
+  ],
+  [
+    "a path of links that are not read",
+    withActions(`${PLAIN}\n  pages: ${PAGES.replace("cursor: next", "cursor: next, link_path: /a/b")}`),
+    "pack_member_unfit",
+  ],
+  [
+    "a path of links that is none",
+    withActions(`${PLAIN}\n  pages: ${PAGES.replace("cursor: next", 'link: next, link_path: "/a/{b}c"')}`),
+    "value_not_allowed",
+  ],
+  [
+    "a bare list that is left out",
+    withActions(
+      `${PLAIN}\n  pages: ${PAGES.replace(/items: [^,]+/, 'items: "", empty_if: total').replace("cursor: next", "link: next")}`,
+    ),
     "pack_member_unfit",
   ],
   [

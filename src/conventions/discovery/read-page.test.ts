@@ -8,10 +8,11 @@ import { type PageContract, readPage } from "./read-page.ts";
 const URL_ASKED = "https://api.acme.example/v1/projects?state=active&limit=50";
 const cursors: PageContract = {
   items: "/data",
+  emptyIf: null,
   continuation: { kind: "cursor", pointer: "/next_cursor" },
   cursorParam: "cursor",
 };
-const links: PageContract = { items: "/data", continuation: { kind: "link" }, cursorParam: "cursor" };
+const links: PageContract = { ...cursors, continuation: { kind: "link", path: null } };
 
 const read = (body: JsonValue, link: string | null = null, contract = cursors) =>
   readPage({ url: URL_ASKED, body, link }, contract);
@@ -26,6 +27,7 @@ test("a page is data and the cursor to the next one; absent and null both mean t
 test("pointers reach deeper members, and names that need escaping", () => {
   const contract: PageContract = {
     items: "/result/a~1b",
+    emptyIf: null,
     continuation: { kind: "cursor", pointer: "/meta/x~0y" },
     cursorParam: "c",
   };
@@ -38,6 +40,41 @@ test("an answer without the list is a malformed page", () => {
     assert.deepEqual(read(body), { kind: "fault", fault: "page_malformed", records: null });
   }
   assert.equal(read({}, null, { ...cursors, items: "/constructor" }).kind, "fault");
+});
+
+test("a list that is left out is empty only where the definition says so and the answer is plainly a page", () => {
+  const contract = { ...cursors, emptyIf: "/meta/total" };
+  for (const body of [{}, { meta: { total: 0 } }, { meta: { total: null } }] as JsonValue[])
+    assert.deepEqual(read(body, null, contract), { kind: "page", records: [], cursor: null });
+  assert.equal(read({ meta: { total: 0 }, next_cursor: "c" }, null, contract).kind, "page");
+  for (const body of [{ error: "no" }, { meta: {} }, { meta: { total: 0 }, data: null }, [], null, "x"] as JsonValue[])
+    assert.deepEqual(read(body, null, contract), { kind: "fault", fault: "page_malformed", records: null });
+});
+
+test("a bare list is the answer itself, and anything else is no page", () => {
+  const bare = { ...links, items: "" };
+  assert.deepEqual(read([1, 2], null, bare), { kind: "page", records: [1, 2], cursor: null });
+  assert.deepEqual(read([], '</v1/projects?cursor=2>; rel="next"', bare), { kind: "page", records: [], cursor: "2" });
+  for (const body of [{}, { data: [1] }, null, "x"] as JsonValue[])
+    assert.deepEqual(read(body, null, bare), { kind: "fault", fault: "page_malformed", records: null });
+});
+
+test("links under another path are read only where the definition names that path, each free segment exactly one", () => {
+  const numbered = { ...links, continuation: { kind: "link", path: "/repositories/{id}/projects" } } as const;
+  const next = (target: string) => read({ data: [1] }, `<${target}>; rel="next"`, numbered);
+  for (const target of ["/repositories/77/projects?cursor=2", "/v1/projects?cursor=2"])
+    assert.deepEqual(next(target), { kind: "page", records: [1], cursor: "2" });
+  for (const target of [
+    "/repositories//projects?cursor=2",
+    "/repositories/77/88/projects?cursor=2",
+    "/repositories/77/secrets?cursor=2",
+    "/repositories/77/projects/?cursor=2",
+    "https://other.example/repositories/77/projects?cursor=2",
+  ])
+    assert.deepEqual(next(target), { kind: "fault", fault: "continuation_foreign", records: [1] });
+  const more = next("/repositories/77/projects?cursor=2&state=closed");
+  assert.deepEqual(more, { kind: "fault", fault: "continuation_undocumented", records: [1] });
+  assert.equal(nextOf("/repositories/77/projects?cursor=2").kind, "fault");
 });
 
 test("a cursor that is no usable text is a malformed continuation, and its page still counts", () => {

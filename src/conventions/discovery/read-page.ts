@@ -1,12 +1,18 @@
 import { followPointer } from "../../../packages/request/src/pointer.ts";
 import { defaults } from "../../kernel/defaults.ts";
-import type { JsonValue } from "../../kernel/json.ts";
+import { isJsonObject, type JsonValue } from "../../kernel/json.ts";
 import { type Link, readLinks } from "./read-link.ts";
 
 /** Where a definition says that the records and the way on are. Pointers are RFC 6901. */
 export interface PageContract {
+  /** Empty where the whole answer is the list. */
   readonly items: string;
-  readonly continuation: { readonly kind: "cursor"; readonly pointer: string } | { readonly kind: "link" };
+  /** What an empty page still holds, of a provider that leaves the list out of it; null where none does. */
+  readonly emptyIf: string | null;
+  readonly continuation:
+    | { readonly kind: "cursor"; readonly pointer: string }
+    /** `path`: another path under which the provider's links name the same list; one in braces is any one segment. */
+    | { readonly kind: "link"; readonly path: string | null };
   readonly cursorParam: string;
 }
 
@@ -29,13 +35,21 @@ export type PageReading =
   | { readonly kind: "page"; readonly records: readonly JsonValue[]; readonly cursor: string | null };
 
 export function readPage(page: AnsweredPage, contract: PageContract): PageReading {
-  const records = followPointer(page.body, contract.items);
+  const records = readRecords(page.body, contract);
   if (!Array.isArray(records)) return { kind: "fault", fault: "page_malformed", records: null };
   const next =
     contract.continuation.kind === "cursor"
       ? readCursor(page, contract.continuation.pointer)
-      : readNextLink(page, contract.cursorParam);
+      : readNextLink(page, contract.cursorParam, contract.continuation.path);
   return next.kind === "fault" ? { ...next, records } : { kind: "page", records, cursor: next.cursor };
+}
+
+/** A list that is not there is no empty one, unless the definition says so and the answer is plainly a page. */
+function readRecords(body: JsonValue, { items, emptyIf }: PageContract): JsonValue | undefined {
+  const found = followPointer(body, items);
+  if (found !== undefined || emptyIf === null || !isJsonObject(body)) return found;
+  const isPage = Object.keys(body).length === 0 || followPointer(body, emptyIf) !== undefined;
+  return isPage ? [] : undefined;
 }
 
 type Next =
@@ -60,7 +74,7 @@ function readCursor({ body, link }: AnsweredPage, pointer: string): Next {
  * The cursor inside a `next` link. The link itself is never followed: our own request is built again with the cursor, so
  * that a link which wants anything else (another host, path, filter or order) is a fault and not a way on.
  */
-function readNextLink({ url, link }: AnsweredPage, cursorParam: string): Next {
+function readNextLink({ url, link }: AnsweredPage, cursorParam: string, path: string | null): Next {
   if (link === null) return END;
   const links = readLinks(link);
   if (links === null) return fault("continuation_malformed");
@@ -74,7 +88,7 @@ function readNextLink({ url, link }: AnsweredPage, cursorParam: string): Next {
   if (target.origin !== asked.origin || target.username !== "" || target.password !== "") {
     return fault("continuation_foreign");
   }
-  if (target.pathname !== asked.pathname) return fault("continuation_foreign");
+  if (target.pathname !== asked.pathname && !isAt(target.pathname, path)) return fault("continuation_foreign");
   const cursors = target.searchParams.getAll(cursorParam);
   const [cursor] = cursors;
   if (cursor === undefined || cursors.length > 1) return fault("continuation_undocumented");
@@ -86,6 +100,15 @@ function readNextLink({ url, link }: AnsweredPage, cursorParam: string): Next {
     }
   }
   return isCursor(cursor) ? { kind: "next", cursor } : fault("continuation_malformed");
+}
+
+function isAt(pathname: string, path: string | null): boolean {
+  if (path === null) return false;
+  const [theirs, ours] = [pathname.split("/"), path.split("/")];
+  return (
+    theirs.length === ours.length &&
+    ours.every((segment, index) => (segment.startsWith("{") ? theirs[index] !== "" : segment === theirs[index]))
+  );
 }
 
 function isNext({ relations, anchored }: Link): boolean {

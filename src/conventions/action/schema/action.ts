@@ -77,9 +77,24 @@ const pagesSchema = {
   required: ["items", "cursor_param"],
   description: "The answer is one page of a list.",
   properties: {
-    items: place,
+    items: {
+      ...place,
+      minLength: 0,
+      description: 'Where the answer holds the records; "" is the answer itself, a bare list.',
+    },
+    empty_if: {
+      ...place,
+      description:
+        "The provider leaves items out of an empty page, and this member stays: a page by which it is known.",
+    },
     cursor: { ...place, description: "Where the answer holds the next cursor." },
     link: { enum: ["next"], description: "The next cursor stands in the Link header instead." },
+    link_path: {
+      type: "string",
+      maxLength: 256,
+      pattern: "^/[A-Za-z0-9._~{}/-]{1,255}$",
+      description: "Another path under which its links name the same list; a segment in braces is any one.",
+    },
     cursor_param: { type: "string", minLength: 1, maxLength: 64 },
     size_param: { type: "string", minLength: 1, maxLength: 64 },
     page_size: { type: "integer", minimum: 1, maximum: 1000 },
