@@ -12,6 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, test } from "node:test";
 import {
   asUser,
@@ -33,6 +34,13 @@ import { startProvider, type TestProvider } from "./support/provider.ts";
 import { whole } from "./support/whole.ts";
 
 const BOB = "another horse, another battery, another staple";
+
+/** Every page but the first. */
+function damage(state: string): void {
+  const bytes = readFileSync(state);
+  for (let page = 4_096; page < bytes.length; page += 4_096) bytes.fill(0xa5, page, page + 256);
+  writeFileSync(state, bytes);
+}
 
 describe("a home is backed up while it runs and restored on purpose", { ...asUser, concurrency: 2 }, () => {
   let provider: TestProvider;
@@ -299,12 +307,41 @@ describe("a home is backed up while it runs and restored on purpose", { ...asUse
     await (await home.up()).end("SIGTERM");
   });
 
+  test("a state that is damaged while the gateway runs stops it, and status and doctor say what leads on", async () => {
+    const home = made.copy();
+    const gateway = await home.up();
+    const state = join(home.folder, "state.db");
+    assert.match((await home.run(["doctor"])).out, /^ok +state\.db /m);
+    // From here on the gateway reads the file again instead of what it remembers of it.
+    const other = new DatabaseSync(state);
+    other.exec("create table stir (a); drop table stir; pragma wal_checkpoint(truncate)");
+    other.close();
+    damage(state);
+    const agent = openPlane(home.agentSocket);
+    try {
+      const opened = await agent.ask("POST", "/v1/runs", { purpose: "x", actions: ["demo.thing.get"] });
+      assert.deepEqual([opened.status, opened.body["code"]], [503, "gateway_stopped"], opened.text);
+      assert.ok(!opened.text.includes(home.folder));
+    } finally {
+      agent.close();
+    }
+    const { out } = await home.run(["status"]);
+    assert.match(out, /STOPPED .*state\.db is damaged.*gw restore FILE.*gw restore --as-found/);
+    assert.doesNotMatch(out, /gw resume/);
+    const examined = (await home.run(["doctor"])).out.replace(/\s+/g, " ");
+    assert.match(examined, /MISSING gateway it has stopped sending mend: gw status/);
+    assert.match(examined, /MISSING state\.db a page of it is damaged.* mend: .*gw restore FILE/);
+    await gateway.end("SIGTERM");
+    for (const end of ["", "-wal", "-shm"])
+      if (existsSync(state + end)) renameSync(state + end, join(dirname(home.folder), `kept${end}`));
+    await home.must(["restore", "--as-found"]);
+    await (await home.up()).end("SIGTERM");
+  });
+
   test("a state whose pages are damaged is named before anything is signed, and the way that is told leads on", async () => {
     const home = made.copy();
     const state = join(home.folder, "state.db");
-    const bytes = readFileSync(state);
-    for (let page = 4_096; page < bytes.length; page += 4_096) bytes.fill(0xa5, page, page + 256);
-    writeFileSync(state, bytes);
+    damage(state);
     const vault = readFileSync(join(home.folder, "vault.json"), "utf8");
     const refused = [await home.operator(["restore", "--as-found"]), await home.operator(["up"])];
     for (const { code, err } of refused) {

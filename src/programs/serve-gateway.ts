@@ -14,6 +14,7 @@ import { createEnvelope } from "../gateway/record/record.ts";
 import { createBell } from "../gateway/webhook/bell.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
+import { Denied } from "../kernel/failure.ts";
 import { createIds } from "../kernel/ids.ts";
 import { agentRoutes } from "../surfaces/agent/routes.ts";
 import { callbackRoutes } from "../surfaces/callbacks/routes.ts";
@@ -184,7 +185,9 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
       },
       onStop(cause) {
         state.stoppedBy = cause instanceof Error ? cause.message : String(cause);
-        const message = `the gateway has stopped sending: ${state.stoppedBy}. Mend the disk, then: gw resume`;
+        const known = cause instanceof Denied && cause.code === "store_unreadable";
+        const next = known ? "" : ". Mend the disk, then: gw resume";
+        const message = `the gateway has stopped sending: ${state.stoppedBy}${next}`;
         health.facts.tell("error", "sending_stopped", { message });
         health.lookAgain();
       },

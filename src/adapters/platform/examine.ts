@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { Denied } from "../../kernel/failure.ts";
 import { installation } from "../../kernel/installation.ts";
+import { isDamagedFile } from "../store/sqlite/look.ts";
 
 /** What this machine has for us. Every row that is not `ok` names the command that mends it. */
 export interface Examined {
@@ -166,9 +167,20 @@ export function examineHome(home: string): readonly Examined[] {
   for (const file of ["vault.json", "policy.json", "config.yaml", "state.db"]) {
     const path = join(home, file);
     const mode = modeOf(path);
-    if (mode !== null) rows.push(modeRow(file, path, mode, 0o600));
+    if (mode === null) continue;
+    const row = modeRow(file, path, mode, 0o600);
+    rows.push(file === "state.db" && row.state === "ok" && isDamagedFile(path) === true ? damagedRow(file) : row);
   }
   return rows;
+}
+
+function damagedRow(name: string): Examined {
+  return {
+    name,
+    state: "missing",
+    detail: "a page of it is damaged, or it is no SQLite database: no gateway starts with it, and one that runs stops",
+    mend: "with the gateway stopped, move state.db, state.db-wal and state.db-shm away and keep them; then gw restore FILE, or without a backup gw restore --as-found",
+  };
 }
 
 function modeRow(name: string, path: string, mode: number, wanted: number): Examined {

@@ -117,6 +117,15 @@ export function createLedger({ audit, sleep, worker, steps = unwatched, onStop }
     });
   }
 
+  /** A store that cannot be read is not written either. */
+  function look<Result>(work: () => Result): Result {
+    try {
+      return work();
+    } catch (cause) {
+      throw cause instanceof Denied && cause.code === "store_unreadable" ? stop(cause) : cause;
+    }
+  }
+
   function write(events: readonly NewEvent[], take: RoomLine["append"]): Promise<IntentReceipt> {
     return keep(take(events), true);
   }
@@ -152,8 +161,8 @@ export function createLedger({ audit, sleep, worker, steps = unwatched, onStop }
     openStore(next) {
       store = next;
     },
-    find: (table, id) => store?.find(table, id) ?? null,
-    load: (table, state) => store?.load(table, state) ?? [],
+    find: (table, id) => look(() => store?.find(table, id) ?? null),
+    load: (table, state) => look(() => store?.load(table, state) ?? []),
     async intent(step, events, rows, sideEffect) {
       if (stopped) throw stoppedError();
       if (store === null) throw new Denied("gateway_locked", "The gateway was locked before the call was sent.");

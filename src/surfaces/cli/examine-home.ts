@@ -5,7 +5,7 @@ import { openHome } from "../../vault/files/home.ts";
 import { summariesOf } from "../../vault/summary.ts";
 import type { Vault } from "../../vault/vault.ts";
 import { Unreachable } from "../client/connection.ts";
-import { readStatus } from "../client/read-status.ts";
+import { mayPass, readStatus } from "../client/read-status.ts";
 import type { Door } from "../place/place.ts";
 import type { Finding } from "./doctor.ts";
 import { examineCare } from "./examine-care.ts";
@@ -61,7 +61,10 @@ async function examineRunning(door: Door): Promise<Finding> {
   const name = "gateway";
   try {
     const { locked, stopped, trouble, disk_low: low } = await readStatus(door);
-    if (stopped !== null) return { name, state: "missing", detail: "it has stopped sending", mend: "gw resume" };
+    if (stopped !== null) {
+      const mend = mayPass(stopped) ? "gw resume" : "gw status";
+      return { name, state: "missing", detail: "it has stopped sending", mend };
+    }
     if (trouble !== null)
       return { name, state: "missing", detail: "it stays locked: it found trouble", mend: "gw status" };
     if (locked === true) return { name, state: "warning", detail: "it runs, LOCKED: no call works", mend: UNLOCK };

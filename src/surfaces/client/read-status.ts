@@ -11,3 +11,8 @@ export async function readStatus(door: Door): Promise<Status> {
     connection.close();
   }
 }
+
+/** Whether what stopped it may pass, so that it can go on recording; a state that is damaged does not, and says what does. */
+export function mayPass(stopped: string): boolean {
+  return !stopped.includes("gw restore");
+}

@@ -62,6 +62,15 @@ function isDamaged(error: unknown): boolean {
   return isDamagedDatabase(error) || (error instanceof Denied && error.code === "store_unreadable");
 }
 
+/** In words that say what to do, where SQLite finds a page damaged. */
+function nameDamage<Result>(path: string, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw isDamaged(error) ? damaged(path) : error;
+  }
+}
+
 function damaged(path: string): Denied {
   return new Denied(
     "store_unreadable",
@@ -123,7 +132,7 @@ function startStore(file: SqliteFile, path: string, key: KeyObject, random: Rand
       });
     } catch (error) {
       mark.forget();
-      throw error;
+      throw isDamaged(error) ? damaged(path) : error;
     }
   }
 
@@ -204,15 +213,14 @@ function startStore(file: SqliteFile, path: string, key: KeyObject, random: Rand
     load(table, state) {
       // What waits may be of that state, or no longer be.
       if (waiting.length > 0) flush();
-      const found = file.handle
-        .prepare(`select id, run_id, state, sealed from ${table} where state = ? order by id`)
-        .all(state);
+      const select = `select id, run_id, state, sealed from ${table} where state = ? order by id`;
+      const found = nameDamage(path, () => file.handle.prepare(select).all(state));
       return found.map((row) => readRow(table, row));
     },
     find(table, id) {
       // What waits to be written counts as written: whoever looks must see it. Any other row leaves them their transaction.
       if (awaited.has(nameOf(table, id))) flush();
-      return read(table, id);
+      return nameDamage(path, () => read(table, id));
     },
     async change(table, id, change) {
       if (waiting.length > 0) flush();
@@ -229,13 +237,7 @@ function startStore(file: SqliteFile, path: string, key: KeyObject, random: Rand
       const written = mark.known();
       return written === null ? null : { written, durable: durableGeneration };
     },
-    verify() {
-      try {
-        mark.verify();
-      } catch (error) {
-        throw isDamaged(error) ? damaged(path) : error;
-      }
-    },
+    verify: () => nameDamage(path, () => mark.verify()),
     requireWhole() {
       try {
         if (file.handle.prepare("pragma quick_check(1)").get()?.["quick_check"] === "ok") return;

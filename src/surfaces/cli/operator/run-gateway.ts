@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from "../../../kernel/json.ts";
 import { isGoingBack } from "../../../vault/high-water.ts";
 import { openConnection } from "../../client/connection.ts";
 import { ordersOf } from "../../client/orders.ts";
-import { readStatus } from "../../client/read-status.ts";
+import { mayPass, readStatus } from "../../client/read-status.ts";
 import type { Status } from "../../operator/answers.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps, GatewayProcess } from "../commands/deps.ts";
@@ -190,7 +190,7 @@ export function statusLines(status: Status): readonly string[] {
     ...(status.stopped === null
       ? []
       : [
-          `  STOPPED   it can no longer record and sends nothing: ${text("stopped")} (gw resume, when that has passed)`,
+          `  STOPPED   it can no longer record and sends nothing: ${text("stopped")}${mayPass(status.stopped) ? " (gw resume, when that has passed)" : ""}`,
         ]),
     ...((status.answers_waiting ?? 0) > 0
       ? [
