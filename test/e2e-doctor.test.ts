@@ -52,6 +52,12 @@ test(
     const gateway = await home.up();
     try {
       await home.must(["audit", "checkpoint"]);
+      const status = JSON.parse((await home.run(["status", "--json"])).out) as Members;
+      const inForce = `policy    version ${status["policy_version"]}, vault generation ${status["vault_generation"]}`;
+      assert.ok(
+        (await home.run(["status"])).out.includes(`\n  ${inForce}\n`),
+        "gw status says which policy is in force",
+      );
       const up = told(await examined(home)).map(([name, state]) => [name, state]);
       assert.deepEqual(
         up.filter(([name]) => name !== "PIN"),

@@ -174,6 +174,7 @@ export function statusLines(status: Status): readonly string[] {
           `  OPEN      others can write to ${showIdentifier(String(open["path"]))}, and so to the home: ${showIdentifier(String(open["mend"]))}`,
         ]
       : []),
+    `  policy    ${status.policy_version === null ? "none in force" : `version ${status.policy_version}`}, vault generation ${status.vault_generation}`,
     `  packs     ${packs.length > 0 ? packs.join(", ") : "none trusted (gw pack add FILE, gw pack trust NAME)"}`,
     ...(status.pack_troubles ?? []).map(
       ({ file, why }) => `  PACK      ${showIdentifier(file)} is not in force: ${printable(why)}`,
