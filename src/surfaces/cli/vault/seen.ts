@@ -44,7 +44,10 @@ export interface SeenCheck {
   readonly sealed?: SeenHead | null;
 }
 
-const SEEN_BYTES = 4_194_304;
+/** Far beyond what is written: earlier versions kept the last check of every line. */
+const SEEN_BYTES = 67_108_864;
+/** Of so many lines it is kept how far their log was checked; of the others it is read from its start. */
+const CHECKS_KEPT = 32;
 
 export const NOTHING: SeenLine = { vault: null, policy: null, head: null, removed: [] };
 
@@ -136,12 +139,25 @@ export async function remember(
     const head = news.head !== undefined && news.head.frame >= (known.head?.frame ?? 0) ? news.head : known.head;
     const checked = news.checked ?? known.checked;
     const kept = { ...now, head, ...(checked === undefined ? {} : { checked }), removed: removedFrom(vault, known) };
-    const lines = { ...seen.lines, [line]: kept };
+    const lines = forgetOldChecks({ ...seen.lines, [line]: kept });
     const text = JSON.stringify({ format: "gw.seen/v1", homes: { ...seen.homes, [nameOf(home)]: line }, lines });
     const path = pathOf(stateFolder, vault.vaultId, "seen");
     writeFileSync(`${path}.new`, `${text}\n`, { mode: 0o600, flush: true });
     renameSync(`${path}.new`, path);
   });
+}
+
+/** A check takes kilobytes, and each restored copy is a line of its own. What was seen of a line stays: without it an old copy would pass. */
+function forgetOldChecks(lines: Seen["lines"]): Seen["lines"] {
+  const times = Object.values(lines).flatMap(({ checked }) => (checked === undefined ? [] : [checked.wholeAtMs]));
+  const oldest = times.sort((a, b) => b - a)[CHECKS_KEPT - 1];
+  if (oldest === undefined) return lines;
+  return Object.fromEntries(
+    Object.entries(lines).map(([name, { checked, ...seen }]) => [
+      name,
+      checked === undefined || checked.wholeAtMs < oldest ? seen : { ...seen, checked },
+    ]),
+  );
 }
 
 function removedFrom({ lineage }: Vault, { removed }: SeenLine): readonly KeyId[] {

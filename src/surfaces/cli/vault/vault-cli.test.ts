@@ -6,6 +6,7 @@ import {
   cpSync,
   mkdtempSync,
   openSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -395,6 +396,30 @@ test("a key file is written private, opens this vault's credentials, and warns w
   assert.match(made.errors.join("\n"), /headless_unlock/);
   const line = readFileSync(path, "latin1").split(" ")[2] ?? "";
   assert.ok(!made.all().includes(line.trim()));
+});
+
+test("the memory of an operator forgets how far old lines were checked, never what was seen of them", async () => {
+  const options = freshHome();
+  const first = paper({ secrets: [ADA], piped: TOKEN });
+  assert.equal(await runCredentialAdd("acme", { ...options, ...addOptions }, first.io, ports), 0, first.all());
+  const name = readdirSync(ports.stateFolder).find((one) => one.endsWith(".seen.json")) ?? assert.fail();
+  const file = join(ports.stateFolder, name);
+  const memory = JSON.parse(readFileSync(file, "utf8"));
+  const [own = "", line] = Object.entries(memory.lines)[0] ?? [];
+  // A line for every copy that was ever restored, with checks as long as those of a log of many seals.
+  const cut = { peaks: Array.from({ length: 64 }, () => "0".repeat(64)) };
+  for (let restored = 0; restored < 1_200; restored++)
+    memory.lines[`line-${restored}`] = { ...(line as object), checked: { cut, wholeAtMs: restored, sealed: null } };
+  writeFileSync(file, JSON.stringify(memory), { mode: 0o600 });
+  assert.ok(statSync(file).size > 4_194_304);
+  const second = paper({ secrets: [ADA], piped: TOKEN });
+  assert.equal(await runCredentialAdd("other", { ...options, ...addOptions }, second.io, ports), 0, second.all());
+  const { lines } = JSON.parse(readFileSync(file, "utf8"));
+  const checked = Object.keys(lines).filter((one) => lines[one].checked !== undefined);
+  assert.deepEqual([Object.keys(lines).length, checked.length, checked.includes("line-1199")], [1_201, 32, true]);
+  assert.deepEqual(lines["line-0"], line, "what was seen of it stands");
+  assert.ok(lines[own].vault.generation > memory.lines[own].vault.generation);
+  assert.ok(statSync(file).size < 1_500_000);
 });
 
 test("what another command brought forward meanwhile is looked at again before it is called an old copy; what was put back is refused", async () => {
