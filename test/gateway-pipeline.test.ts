@@ -429,6 +429,8 @@ test("an ended session is never revived, although its process and its run live o
   assert.equal((await ask()).outcome, "success");
   await bench.gateway.revoke(bench.revocation(session.id));
   for (const _ of [1, 2]) await assert.rejects(ask(), denies("session_ended"));
+  await assert.rejects(bench.gateway.joinRun(joined, run.id), denies("session_ended"), "nor is it told that it joined");
+  assert.equal(bench.gateway.desk.list().length, 0, "and nobody is asked");
   assert.deepEqual([run.state, session.state, provider.received.length], ["open", "ended", 1]);
 });
 

@@ -144,13 +144,16 @@ export function requireHere({ elsewhere }: FoundCredential, label: string): void
 export function requireStanding(core: OutboundNeeds, run: Run, session: Session): void {
   requireUnlocked(core);
   // First: an ended session has let go of its caller, who may well be alive and should learn what ended.
-  if (!mayContinue(session)) {
-    throw new Denied("session_ended", `The approval of this caller ended (${session.endReason}).`);
-  }
+  requireSession(session);
   requireLiveCaller(session.caller);
   requireLiveOwner(run, session);
   if (run.state === "ended") throw new Denied("run_ended", `The run ended (${run.endReason ?? "no reason kept"}).`);
   requireGrant(core, session);
+}
+
+export function requireSession(session: Session): void {
+  if (mayContinue(session)) return;
+  throw new Denied("session_ended", `The approval of this caller ended (${session.endReason}).`);
 }
 
 /** What a wrapper started acts only while the wrapper lives, also in the moment before its exit is noticed. */

@@ -10,7 +10,7 @@ import { Denied, placeDenied } from "../../kernel/failure.ts";
 import type { RunId } from "../../kernel/ids.ts";
 import { needsPerson } from "../approval/demand.ts";
 import { ceilingsOf, now, requireSpace, requireUnlocked, requireVolume } from "../core.ts";
-import { notPermitted, requireLiveCaller } from "../outbound/admit.ts";
+import { notPermitted, requireLiveCaller, requireSession } from "../outbound/admit.ts";
 import { findGrant } from "../outbound/grants.ts";
 import { type Definition, type PackBook, reachOf } from "../outbound/outbound.ts";
 import type { LiveCaller } from "../ports.ts";
@@ -188,7 +188,12 @@ export async function joinRun(core: RunNeeds, caller: LiveCaller, id: RunId | un
   if (run === undefined || owner === undefined || run.state !== "open" || owner.caller.uid !== caller.uid) {
     throw new Denied("not_found", "There is no such run for this caller.");
   }
-  if (run.sessions.has(caller.key)) return run;
+  const known = run.sessions.get(caller.key);
+  if (known !== undefined) {
+    // It never begins again, and whoever had it is not told that they joined.
+    requireSession(known);
+    return run;
+  }
   if (run.kin !== null && isDescendant(run, caller)) {
     void joinAsDescendant(core, run, run.kin, caller);
     return run;
