@@ -11,7 +11,7 @@ export interface SeenEvents {
   /** Null when it is known already. */
   add(key: Digest): SeenEvent | null;
   /** It could not be recorded: its repeat must count. */
-  drop(key: Digest): void;
+  drop(event: SeenEvent): void;
   /** Back from where it was kept. */
   load(event: SeenEvent): void;
   readonly size: number;
@@ -35,7 +35,11 @@ export function createSeenEvents(most: number): SeenEvents {
       put(event);
       return event;
     },
-    drop: (key) => void known.delete(key),
+    drop({ serial, key }) {
+      known.delete(key);
+      // Else whoever takes the slot over would forget the repeat, which stands in another.
+      if (bySlot.get(serial % most) === key) bySlot.delete(serial % most);
+    },
     load(event) {
       put(event);
       next = Math.max(next, event.serial + 1);

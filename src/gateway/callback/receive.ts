@@ -80,7 +80,7 @@ export function createCallbacks(core: CallbackNeeds, memory: CallbackMemory, obs
           await recorder.received({ ...said, effect, ...linksOf(operation) }, rows.splice(0));
         }
       } catch (error) {
-        seen.drop(notice.key);
+        seen.drop(event);
         throw error;
       }
     },
