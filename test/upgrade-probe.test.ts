@@ -437,6 +437,29 @@ test("a value that is cut within a character is compared like any other", async 
   assert.deepEqual(await alike((base) => ({ role: `${base}${"a".repeat(197)}\u{1f511}` })), roles);
 });
 
+test("the same role in another place, or in another scope, is another one", async () => {
+  const roles = ["action_reach roles_differ project.list|roles"];
+  const swapped = (base: string, one: object, other: object) => (base === "v1" ? [one, other] : [other, one]);
+  const owner = { role: "owner" };
+  const member = { role: "member" };
+  const placed = (base: string): object => {
+    const [here, there] = swapped(base, owner, member);
+    return { project: here, organization: there };
+  };
+  assert.deepEqual(await alike(placed), roles);
+  const scoped = (base: string): object => {
+    const [here, there] = swapped(base, owner, member);
+    return {
+      grants: [
+        { ...here, scope: "project" },
+        { ...there, scope: "organization" },
+      ],
+    };
+  };
+  assert.deepEqual(await alike(scoped), roles);
+  assert.deepEqual(await alike(() => scoped("v1")), []);
+});
+
 test("two integers past 2^53 are not taken for one another", async () => {
   const roles = ["action_reach roles_differ project.list|roles"];
   const last = (base: string): number => (base === "v1" ? 3 : 4);

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonValue } from "../../../kernel/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json.ts";
 import { readJson } from "../document/read-json.ts";
 import { type Steering, steeringOf } from "../meaning/steering.ts";
 import { splitWords } from "../meaning/words.ts";
@@ -63,7 +63,7 @@ export function normalizeExchange(
   const named = new Set<string>();
   const byValue = new Map([...account].map(([name, value]) => [value, name]));
   const body = parseBody(exchange.body);
-  if (body !== undefined) walk(body, "", "", { lists, names, version, byValue, named });
+  if (body !== undefined) walk(body, "", "", {}, { lists, names, version, byValue, named });
   else findNamed(Buffer.from(exchange.body).toString("utf8"), byValue, named);
   // What was cut to a length may end in half a character, and a digest has no form for that.
   for (const name of factNames) lists[name] = [...new Set(lists[name].map((text) => text.toWellFormed()))].sort();
@@ -102,15 +102,16 @@ interface Walk {
   readonly named: Set<string>;
 }
 
-function walk(value: JsonValue, path: string, name: string, into: Walk): void {
+/** `around` is the object that the value stands in, however many lists lie between. */
+function walk(value: JsonValue, path: string, name: string, around: JsonObject, into: Walk): void {
   if (Array.isArray(value)) {
-    for (const item of value) walk(item, `${path}[]`, name, into);
+    for (const item of value) walk(item, `${path}[]`, name, around, into);
     return;
   }
   if (isJsonObject(value)) {
     for (const [member, held] of Object.entries(value)) {
       findNamed(member, into.byValue, into.named);
-      walk(held, path === "" ? member : `${path}.${member}`, member, into);
+      walk(held, path === "" ? member : `${path}.${member}`, member, value, into);
     }
     return;
   }
@@ -120,7 +121,18 @@ function walk(value: JsonValue, path: string, name: string, into: Walk): void {
   const known = into.byValue.get(text);
   if (known !== undefined) into.named.add(known);
   else if (!TIME.test(text)) findNamed(text, into.byValue, into.named);
-  note(text, path, name, into);
+  note(text, path, name, around, into);
+}
+
+/** A role means something in its scope alone: what stands beside it and is called one is its place too. */
+function placeOf(path: string, around: JsonObject, { names, version }: Walk): string {
+  const scopes = Object.entries(around).flatMap(([name, value]) => {
+    if (typeof value !== "string" || !splitWords(name).includes("scope")) return [];
+    const kind = kindOf(name, value);
+    if (kind === "identifier") return [`${name} ${names.nameOf(value)}`];
+    return [`${name} ${kind === "url" ? normalizeUrl(value, version, names) : value.slice(0, 200)}`];
+  });
+  return [path, ...scopes].join(" in ");
 }
 
 /** Also within a path, a sentence or a row of a table: there a value stands by itself, and a short one may be anything. */
@@ -138,7 +150,7 @@ function findNamed(text: string, byValue: ReadonlyMap<string, string>, named: Se
 const NAMED_CHARACTERS = 5;
 const WORD = /[A-Za-z0-9_-]/;
 
-function note(text: string, path: string, name: string, into: Walk): void {
+function note(text: string, path: string, name: string, around: JsonObject, into: Walk): void {
   const words = splitWords(name);
   if (isVolatile(text, words)) return;
   const kind = kindOf(name, text);
@@ -153,7 +165,7 @@ function note(text: string, path: string, name: string, into: Walk): void {
       into.lists.links.push(`${path} <cursor>`);
       return;
     case "role":
-      into.lists.roles.push(text.slice(0, 200));
+      into.lists.roles.push(`${placeOf(path, around, into)} ${text.slice(0, 200)}`);
       return;
     case "identifier":
       into.lists.identifiers.push(`${path} ${into.names.nameOf(text)}`);
