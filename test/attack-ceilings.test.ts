@@ -60,7 +60,7 @@ describe("an agent cannot give itself a budget", asUser, () => {
 
   test("no setting lets sessions begin without a person: that takes a grant, with its bounds", async () => {
     const refused = await home.operator(["policy", "set", "session_approval", "off"]);
-    assert.deepEqual([refused.code, codeOf(refused)], [1, "value_not_allowed"]);
+    assert.deepEqual([refused.code, codeOf(refused)], [2, "value_not_allowed"]);
     assert.match(refused.err, /session_approval is gone.*gw grant add/);
   });
 

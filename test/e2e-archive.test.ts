@@ -90,7 +90,7 @@ describe("the log's older segments are moved away, and the log goes on", { ...as
     const twin = home.copy();
     const archive = join(makeFolder(), "archive");
     const missing = await twin.operator(["audit", "archive", archive]);
-    assert.deepEqual([missing.code, codeOf(missing)], [1, "value_not_allowed"], missing.err);
+    assert.deepEqual([missing.code, codeOf(missing)], [2, "value_not_allowed"], missing.err);
     const config = join(twin.folder, "config.yaml");
     writeFileSync(config, "format: gw.config/v1\nretention: { keep_days: 1, keep_megabytes: 9000 }\n", { mode: 0o600 });
     const young = await twin.operator(["audit", "archive", archive]);

@@ -100,7 +100,7 @@ describe("what a person mistypes", asUser, () => {
     const unchanged = vault();
     for (const [code, args] of mistakes) {
       const done = await home.run(args);
-      assert.deepEqual([done.code, codeOf(done)], [1, code], args.join(" "));
+      assert.deepEqual([done.code, codeOf(done)], [args.includes("--for") ? 2 : 1, code], args.join(" "));
     }
     assert.equal(vault(), unchanged);
     const session = "ses_01m7gwx0168jedv0mkrybqr3k2";
@@ -242,6 +242,34 @@ describe("what a person mistypes", asUser, () => {
       const done = await (["call", "run"].includes(args[0] ?? "") ? home.run(args) : home.operator(args));
       assert.deepEqual([done.code, codeOf(done)], [1, code], args.join(" "));
       assert.match(done.err, next);
+    }
+  });
+
+  test("a value that an option does not take is wrong usage, whatever the option", async () => {
+    const archive = ["audit", "archive", join(makeFolder(), "old")];
+    const limit = ["hub", "limit", "deploys", "--counts", "attempts", "--pack", "acme"];
+    for (const args of [
+      ["activity", "--limit", "0"],
+      ["sessions", "--limit", "some"],
+      ["activity", "--since", "soon"],
+      ["activity", "--since", "1h", "--until", "2h"],
+      ["sessions", "--outcome", "perhaps"],
+      ["login", "--for", "13h"],
+      [...archive, "--before", "soon"],
+      [...archive, "--keep-days", "-1"],
+      ["policy", "set", "day_spend_cents", "lots"],
+      ["policy", "set", "callbacks", "everywhere"],
+      ["policy", "approvers", "acme.thing.get", "3"],
+      ["policy", "decide-with", "passkey", "--effect", "read"],
+      ["hub", "set", "--grace-s", "soon"],
+      ["hub", "set", "--log", "never"],
+      [...limit, "--a-day", "many"],
+      ["ticket", "issue", "run_1", "--target", "https://a.example/", "--operation", "a.b", "--minutes", "0"],
+      ["credential", "login", "acme", "--origin", "https://a.example", "--redirect-port", "70000"],
+      ["call", "acme.thing.get", "--wait", "soon"],
+    ]) {
+      const done = await home.operator(args);
+      assert.equal(done.code, 2, `${args.join(" ")}: ${done.err}`);
     }
   });
 

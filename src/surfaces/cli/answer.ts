@@ -4,6 +4,7 @@ import { deniedByFiles } from "../../kernel/file-trouble.ts";
 import { Unreachable } from "../client/connection.ts";
 import { namesCommand } from "./command-words.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
+import { Misused } from "./misused.ts";
 
 /** Runs a command's work and turns every refusal into its code, a message for a person, and the exit it stands for. */
 export async function answering(io: CliIo, work: () => Exit | Promise<Exit>): Promise<Exit> {
@@ -44,8 +45,9 @@ function budgetLines(budget: unknown): readonly string[] {
   ];
 }
 
-function exitOf({ code }: Denied): Exit {
-  switch (code) {
+function exitOf(error: Denied): Exit {
+  if (error instanceof Misused) return exits.usage;
+  switch (error.code) {
     case "gateway_locked":
     case "vault_locked":
       return exits.locked;

@@ -19,6 +19,7 @@ import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import { leadsInto } from "../leads-into.ts";
+import { Misused } from "../misused.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
 import { type ProgressBar, progressBar, spread } from "../progress-bar.ts";
 import { seenOf } from "../vault/seen.ts";
@@ -157,11 +158,10 @@ function chooseCut(folder: string, { before, keepDays, keepMegabytes }: ArchiveO
   const segments = segmentsIn(folder);
   const last = segments.at(-KEPT_SEGMENTS) ?? 1;
   const beforeMs = before === undefined ? Number.POSITIVE_INFINITY : Date.parse(before);
-  if (Number.isNaN(beforeMs)) throw new Denied("value_not_allowed", "--before takes an ISO 8601 time or date.");
+  if (Number.isNaN(beforeMs)) throw new Misused("--before takes an ISO 8601 time or date.");
   const ageMs = keepDays === undefined ? Number.POSITIVE_INFINITY : nowMs - keepDays * 86_400_000;
   if (before === undefined && keepDays === undefined && keepMegabytes === undefined)
-    throw new Denied(
-      "value_not_allowed",
+    throw new Misused(
       "Say what may go: --before DATE, --keep-days N, --keep-megabytes N, or retention in config.yaml.",
     );
   const limitMs = Math.min(beforeMs, ageMs);

@@ -1,7 +1,7 @@
 import type { ActivityEntry } from "../../../audit/journals/activity-entry.ts";
 import type { SessionsEntry } from "../../../audit/journals/sessions.ts";
 import { operationStates } from "../../../conventions/operation/state.ts";
-import { Denied } from "../../../kernel/failure.ts";
+import { Misused } from "../misused.ts";
 import { readTime } from "./read-time.ts";
 
 export type JournalName = "activity" | "sessions";
@@ -39,12 +39,11 @@ const OUTCOMES: Readonly<Record<JournalName, readonly string[]>> = {
 export function readFilter(journal: JournalName, words: FilterWords, wallMs: number): (entry: JournalEntry) => boolean {
   const { run, caller, action, outcome } = words;
   if (outcome !== undefined && !OUTCOMES[journal].includes(outcome)) {
-    throw new Denied("value_not_allowed", `--outcome is one of ${OUTCOMES[journal].join(", ")}.`);
+    throw new Misused(`--outcome is one of ${OUTCOMES[journal].join(", ")}.`);
   }
   const since = words.since === undefined ? Number.NEGATIVE_INFINITY : readTime("--since", words.since, wallMs);
   const until = words.until === undefined ? Number.POSITIVE_INFINITY : readTime("--until", words.until, wallMs);
-  if (since >= until)
-    throw new Denied("value_not_allowed", "--since has to be before --until; nothing lies between them.");
+  if (since >= until) throw new Misused("--since has to be before --until; nothing lies between them.");
   return (entry) => {
     if (entry.kind === "gap") return true;
     if (entry.kind === "preview" && words.previews !== true) return false;

@@ -4,8 +4,8 @@ import { startSessions } from "../../../audit/journals/sessions.ts";
 import { fromNewest, type ReadFrom } from "../../../audit/read/place.ts";
 import { type LogItem, openReader } from "../../../audit/read/reader.ts";
 import { defaults } from "../../../kernel/defaults.ts";
-import { Denied } from "../../../kernel/failure.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
+import { Misused } from "../misused.ts";
 import { sayProse } from "../say-prose.ts";
 import { type FilterWords, type JournalEntry, type JournalName, readFilter } from "./filter.ts";
 import { layRows, rowOf } from "./lines.ts";
@@ -98,10 +98,10 @@ export function readJournal(journal: JournalName, options: JournalOptions, io: C
 /** People see what fits a screen unless they ask for more; programs get all of it. */
 function limitOf({ limit, json, follow }: JournalOptions): number {
   if (limit === undefined) return json === true ? Number.POSITIVE_INFINITY : defaults.journalRows;
-  if (follow === true) throw new Denied("value_not_allowed", "--limit and --follow: what is followed has no end.");
+  if (follow === true) throw new Misused("--limit and --follow: what is followed has no end.");
   if (limit === "all") return Number.POSITIVE_INFINITY;
   if (/^[1-9]\d{0,8}$/.test(limit)) return Number(limit);
-  throw new Denied("value_not_allowed", "--limit is how many to show, 1 or more, or all.");
+  throw new Misused("--limit is how many to show, 1 or more, or all.");
 }
 
 function printerOf(options: JournalOptions, limit: number, io: CliIo): Printer {

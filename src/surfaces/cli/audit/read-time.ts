@@ -1,4 +1,4 @@
-import { Denied } from "../../../kernel/failure.ts";
+import { Misused } from "../misused.ts";
 
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 const DAY_MS = 86_400_000;
@@ -9,7 +9,7 @@ export function readDuration(option: string, text: string, maxHours: number): nu
   const found = /^(\d{1,6})([smhdw])$/.exec(text);
   const ms = Number(found?.[1] ?? 0) * (UNITS[found?.[2] ?? ""] ?? 0);
   if (ms > 0 && ms <= maxHours * 3_600_000) return ms;
-  throw new Denied("value_not_allowed", `${option} is a length of time from 1s to ${maxHours}h, such as 15m or 2h.`);
+  throw new Misused(`${option} is a length of time from 1s to ${maxHours}h, such as 15m or 2h.`);
 }
 
 /** A time as people say it: `90m` ago, `today`, `yesterday`, a day, or RFC 3339 with whatever offset. Days are those of UTC. */
@@ -22,8 +22,7 @@ export function readTime(option: string, text: string, wallMs: number): number {
   if (text === "yesterday") return today - DAY_MS;
   const at = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : parseRfc3339(text);
   if (!Number.isNaN(at) && isOnCalendar(text)) return at;
-  throw new Denied(
-    "value_not_allowed",
+  throw new Misused(
     `${option} is a time like 1h, 30m, 7d, today, yesterday, 2026-11-15, 2026-11-15T08:00:00Z or 2026-11-15T08:00:00+02:00.`,
   );
 }

@@ -31,7 +31,12 @@ export function addCredentialCommands(program: Command, deps: CliDeps): void {
     "gw credential login acme-person --issuer https://login.acme.example --client-id acme-cli --scope offline_access --origin https://api.acme.example\ngw credential login acme-person --device",
   )
     .option("--device", "agree on another device, by a code (RFC 8628)", false)
-    .option("--redirect-port <N>", "the port on 127.0.0.1 that the provider knows; any free one otherwise", Number, 0)
+    .option(
+      "--redirect-port <N>",
+      "the port on 127.0.0.1 that the provider knows; any free one otherwise",
+      whole(0, 65_535),
+      0,
+    )
     .option("--origin <URL>", "an origin a token may be sent to (repeatable)", many, [])
     .option("--each-use", "ask a person on every use", false)
     .option("--issuer <URL>", "whose metadata is read now and pinned")

@@ -1,7 +1,9 @@
 import type { Command } from "commander";
+import { defaults } from "../../../kernel/defaults.ts";
 import type { TicketOptions } from "../operator/ticket.ts";
 import type { ServiceOptions } from "../operator/ticket-services.ts";
 import type { OperatorOptions } from "../options.ts";
+import { whole } from "./budget-options.ts";
 import { addCommand, addOperatorCommand, type CliDeps, optionsOf } from "./deps.ts";
 
 export function addTicketCommands(program: Command, deps: CliDeps): void {
@@ -19,7 +21,11 @@ export function addTicketCommands(program: Command, deps: CliDeps): void {
     .option("--ref <SYSTEM:REF>", "the ticket; only an emergency does without")
     .requiredOption("--target <URL>", "an exact target, pinned arguments in its query (repeatable)", many)
     .requiredOption("--operation <ACTION>", "an exact operation, PACK.ACTION (repeatable)", many)
-    .option("--minutes <N>", "how long it is good, never longer than the run; 60 by default", Number)
+    .option(
+      "--minutes <N>",
+      "how long it is good, never longer than the run; 60 by default",
+      whole(1, defaults.runMaximumDurationMs / 60_000),
+    )
     .option("--state <TEXT>", "the state that the ticket is in, as you saw it")
     .option("--emergency", "mark every action under it as an emergency; needs --reason")
     .option("--reason <TEXT>", "why it is an emergency")

@@ -20,6 +20,7 @@ import { type HubRules, NO_HUB_RULES } from "../../../vault/policy/policy.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import type { Exit } from "../io.ts";
+import { Misused } from "../misused.ts";
 import type { OperatorOptions } from "../options.ts";
 import { say } from "../vault/session.ts";
 import { type SignChange, signTried } from "../vault/sign-change.ts";
@@ -74,7 +75,7 @@ export function runHubLimit(name: string, options: HubLimitOptions, deps: CliDep
 }
 
 function readFleetLimit(name: string, options: HubLimitOptions): FleetLimit {
-  const wrong = (why: string): Denied => new Denied("value_not_allowed", `The limit was not signed: ${why}.`);
+  const wrong = (why: string): Denied => new Misused(`The limit was not signed: ${why}.`);
   if (!LIMIT_NAME.test(name)) throw wrong("its name is 1 to 51 of a-z, 0-9 and dashes");
   const counts = FLEET_COUNTS.find((word) => word === options.counts);
   if (counts === undefined) throw wrong(`--counts is one of ${FLEET_COUNTS.join(", ")}`);
@@ -123,15 +124,14 @@ async function signRules(
 function readLog(given: string | undefined): Partial<HubRules> {
   if (given === undefined) return {};
   const log = HUB_LOG.find((word) => word === given);
-  if (log === undefined) throw new Denied("value_not_allowed", `--log is one of: ${HUB_LOG.join(", ")}`);
+  if (log === undefined) throw new Misused(`--log is one of: ${HUB_LOG.join(", ")}`);
   return { log };
 }
 
 function readOperations(given: string | undefined): Partial<HubRules> {
   if (given === undefined) return {};
   const operations = HUB_OPERATIONS.find((word) => word === given);
-  if (operations === undefined)
-    throw new Denied("value_not_allowed", `--operations is one of: ${HUB_OPERATIONS.join(", ")}`);
+  if (operations === undefined) throw new Misused(`--operations is one of: ${HUB_OPERATIONS.join(", ")}`);
   return { operations };
 }
 
@@ -139,6 +139,6 @@ function readGrace(given: string | undefined): Partial<HubRules> {
   if (given === undefined) return {};
   const graceS = /^\d{1,6}$/.test(given) ? Number(given) : -1;
   if (graceS < 0 || graceS > MAX_GRACE_S)
-    throw new Denied("value_not_allowed", `--grace-s is a number of seconds from 0 to ${MAX_GRACE_S}.`);
+    throw new Misused(`--grace-s is a number of seconds from 0 to ${MAX_GRACE_S}.`);
   return { graceS };
 }

@@ -9,6 +9,7 @@ import type { Policy, PolicyContent } from "../../../vault/policy/policy.ts";
 import type { Vault } from "../../../vault/vault.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
+import { Misused } from "../misused.ts";
 import { readTrustedPacks } from "../packs.ts";
 import { sayProse } from "../say-prose.ts";
 import { say, type VaultCliPorts, type VaultOptions, type VaultSession } from "./session.ts";
@@ -134,7 +135,7 @@ export function runApprovers(
   ports: VaultCliPorts,
 ): Promise<Exit> {
   return answering(io, () => {
-    if (count !== "1" && count !== "2") throw new Denied("value_not_allowed", "One approver or two: 1 or 2.");
+    if (count !== "1" && count !== "2") throw new Misused("One approver or two: 1 or 2.");
     const tell = (words: string, session: VaultSession): void => {
       const actions = readTrustedPacks(options.home, policyOf(session)).flatMap((pack) => [...pack.actions.values()]);
       if (count === "2" && !actions.some(({ qualifiedName }) => qualifiedName === action))
@@ -195,13 +196,12 @@ export function readRule(
   const named = effect.length + credential.length + pack.length;
   if (word === "any" && all !== true && named === 0) return null;
   if (word !== "passkey" || (all === true) === named > 0) {
-    throw new Denied(
-      "value_not_allowed",
+    throw new Misused(
       "Either any, or passkey with --all, or passkey with at least one --effect, --credential or --pack.",
     );
   }
   const odd = effect.find((one) => !(RULE_EFFECTS as readonly string[]).includes(one));
-  if (odd !== undefined) throw new Denied("value_not_allowed", `--effect is one of ${RULE_EFFECTS.join(", ")}.`);
+  if (odd !== undefined) throw new Misused(`--effect is one of ${RULE_EFFECTS.join(", ")}.`);
   return { all: all === true, effects: effect, credentials: credential, packs: pack };
 }
 

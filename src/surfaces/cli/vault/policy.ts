@@ -1,5 +1,4 @@
 import { STANDARD_CEILINGS } from "../../../conventions/budget/ceilings.ts";
-import { Denied } from "../../../kernel/failure.ts";
 import type { JsonValue } from "../../../kernel/json.ts";
 import { openHome } from "../../../vault/files/home.ts";
 import { CEILINGS, type CeilingName } from "../../../vault/policy/ceiling-entries.ts";
@@ -7,6 +6,7 @@ import { type Policy, type PolicyCeilings, type PolicySettings, SAFE_SETTINGS } 
 import type { PolicyDraft } from "../../../vault/policy/verify.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
+import { Misused } from "../misused.ts";
 import { ruleWords } from "./passkeys.ts";
 import { say, type VaultCliPorts, type VaultOptions, withOperator } from "./session.ts";
 import { type SignChange, signerIn } from "./sign-change.ts";
@@ -108,8 +108,7 @@ function readCeiling(ceiling: CeilingName, word: string, subject: string): Polic
   const { name, minimum, maximum } = CEILINGS[ceiling];
   const value = word === STANDARD ? null : /^\d{1,12}$/.test(word) ? Number(word) : Number.NaN;
   if (value !== null && !(value >= minimum && value <= maximum)) {
-    throw new Denied(
-      "value_not_allowed",
+    throw new Misused(
       `${ceiling} is a whole number from ${minimum} to ${maximum}, or ${STANDARD} for the gateway's own.`,
     );
   }
@@ -131,23 +130,21 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 function readChoice(setting: string, word: string): { readonly name: keyof PolicySettings; readonly value: JsonValue } {
   const known = Object.hasOwn(settings, setting) ? settings[setting as SettingName] : undefined;
   if (setting === "session_approval") {
-    throw new Denied(
-      "value_not_allowed",
+    throw new Misused(
       "session_approval is gone, and an older policy that has it off opens without it: a person is asked about every session that no grant covers. Bound whom, what and how long with: gw grant add",
     );
   }
   if (Object.hasOwn(ELSEWHERE, setting))
-    throw new Denied("value_not_allowed", `${setting} is signed with a command of its own: ${ELSEWHERE[setting]}`);
+    throw new Misused(`${setting} is signed with a command of its own: ${ELSEWHERE[setting]}`);
   if (known === undefined) {
-    throw new Denied(
-      "value_not_allowed",
+    throw new Misused(
       `There is no setting ${setting}; there are ${[...Object.keys(settings), ...Object.keys(CEILINGS)].join(", ")}.`,
     );
   }
   const words: Readonly<Record<string, boolean | string>> = known.words;
   const value = Object.hasOwn(words, word) ? words[word] : undefined;
   if (value === undefined) {
-    throw new Denied("value_not_allowed", `${setting} is one of ${Object.keys(words).join(", ")}.`);
+    throw new Misused(`${setting} is one of ${Object.keys(words).join(", ")}.`);
   }
   return { name: known.name, value };
 }
