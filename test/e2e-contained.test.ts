@@ -232,6 +232,12 @@ describe("a request of a tool in a box is the action that says it, or is refused
       const told = await send("GET", `/v1/things/a?${query}`, { origin: String(origin) });
       assert.equal(told.reason, "Refused by gw - credential_foreign", query);
     }
+    // Behind what would be refused for something else, and kept as it came.
+    const many = "a=1&".repeat(300);
+    for (const target of [`/v1/things/a?${many}access_token=${foreign}`, `/v1/things/a#id_token=${foreign}`]) {
+      const told = await send("GET", target);
+      assert.equal(told.reason, "Refused by gw - credential_foreign", target.slice(0, 40));
+    }
     const own = await send("GET", `/v1/things/a?access_token=${placeholder}`);
     assert.equal(own.reason, "Refused by gw - request_not_in_packs");
     const log = await home.must(["audit", "export", "--log", `${home.folder}/audit`]);

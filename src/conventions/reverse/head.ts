@@ -1,4 +1,3 @@
-import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { isPlaceholder } from "./placeholder.ts";
 import type { HeaderLine } from "./plain.ts";
@@ -80,13 +79,13 @@ export function readHead(headers: readonly HeaderLine[], placeholder: string, to
   return { accept, contentType, own, passing, dropped: [...dropped] };
 }
 
-/** What no action declares as an input of its own, and is not this run's placeholder, ends it here too. */
-export function requireNoCredential(
-  query: string | undefined,
-  placeholder: string,
-  isDeclared: (name: string) => boolean,
-): void {
-  for (const pair of (query ?? "").split("&", defaults.formFields + 1)) {
+/**
+ * What no action declares as an input of its own, and is not this run's placeholder, ends it here too: wherever it stands behind
+ * the path, and however much stands before it, since a target that is refused for something else is kept as it came.
+ */
+export function requireNoCredential(target: string, placeholder: string, isDeclared: (name: string) => boolean): void {
+  const at = target.search(/[?#]/);
+  for (const pair of at < 0 ? [] : target.slice(at + 1).split(/[&#]/)) {
     const [raw = "", ...value] = pair.split("=");
     const name = decoded(raw);
     if (!QUERY_CREDENTIALS.has(name.toLowerCase()) || isDeclared(name)) continue;

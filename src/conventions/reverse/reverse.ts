@@ -20,10 +20,10 @@ export function reverse(packs: readonly Pack[], request: PlainRequest, placehold
 
 function find(packs: readonly Pack[], request: PlainRequest, placeholder: string): Reversed {
   const here = packs.filter(({ provider }) => provider?.origin === request.origin);
-  const target = splitTarget(request.target);
   // Before anything else: whatever comes of it, a foreign credential is never looked at twice.
   const heads = new Map(here.map((pack) => [pack, readHead(request.headers, placeholder, tokenField(pack))]));
-  requireNoCredential(target.query, placeholder, (name) => here.some((pack) => declares(pack, name)));
+  requireNoCredential(request.target, placeholder, (name) => here.some((pack) => declares(pack, name)));
+  const target = splitTarget(request.target);
   if (here.length === 0) {
     readHead(request.headers, placeholder, null);
     return refused("origin_not_in_packs", `no pack of this run speaks to ${request.origin}`, null);

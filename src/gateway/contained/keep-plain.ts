@@ -1,4 +1,3 @@
-import { splitTarget } from "../../../packages/request/src/target.ts";
 import { isSpooled } from "../../conventions/action/spooled.ts";
 import type { PlainRequest } from "../../conventions/reverse/plain.ts";
 import { canonicalJson } from "../../kernel/canonical-json.ts";
@@ -28,6 +27,7 @@ export function keepPlain({ origin, method, target, headers, body }: PlainReques
   });
 }
 
-function pathOf(target: string): string {
-  return target.startsWith("/") ? splitTarget(target.replaceAll("#", "")).path : "";
+/** What stands behind it may be a credential, behind a `#` too, where no request has anything. */
+export function pathOf(target: string): string {
+  return target.startsWith("/") ? target.slice(0, target.search(/[?#]|$/)) : "";
 }

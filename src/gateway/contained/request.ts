@@ -21,7 +21,7 @@ import type { DenialRecorder } from "../record/denials.ts";
 import type { Call, Run } from "../run/run.ts";
 import { takeBackCall } from "../take-back.ts";
 import { type ContainedAnswer, type StreamEnd, tellRefusal, tellResult } from "./answer.ts";
-import { keepPlain } from "./keep-plain.ts";
+import { keepPlain, pathOf } from "./keep-plain.ts";
 import { learnNames, nameIds, type Speaker } from "./names.ts";
 import { type AnswerHead, openPipe, type Pipe } from "./pipe.ts";
 
@@ -191,7 +191,7 @@ function containedEvent(
     ...(callId === null ? {} : { call_id: callId }),
     origin,
     method,
-    path: target.split("?", 1)[0] ?? "",
+    path: pathOf(target),
     action: found?.action.qualifiedName ?? null,
     dropped: found?.dropped ?? [],
     ...(process === null ? {} : { process }),
