@@ -6,7 +6,7 @@ import { rawPublicOf } from "../src/audit/keys/raw.ts";
 import { readHubAddress } from "../src/hub/address.ts";
 import { connectDatabase, connectHub } from "../src/hub/connect.ts";
 import { type Adopted, adoptTerm } from "../src/hub/state/adopt.ts";
-import type { SharedRow } from "../src/hub/state/rows.ts";
+import { type SharedRow, takingProof } from "../src/hub/state/rows.ts";
 import { startState } from "../src/hub/state/state.ts";
 import { type EnrolmentStatement, signHubWith } from "../src/hub/statement.ts";
 import { Denied } from "../src/kernel/failure.ts";
@@ -514,6 +514,42 @@ async function dieSending(host: Host, id: string): Promise<void> {
   await silence(host);
 }
 
+real("a login of another vault takes the place of nobody, alive or dead", async () => {
+  await restart(web1);
+  assert.equal(outcomeOf(await change(web1, "before")), "success");
+  await cluster.sql("create role other login in role gw_gateway");
+  const asOther = (text: string) => cluster.sql(text, [], "other");
+  await asOther("insert into gw_hub.gateways values ('other', 'other', '{}', '\\x00')");
+  const newest = "from gw_hub.state_head where gateway = 'web1' order by term desc limit 1";
+  const tries = async (): Promise<void> => {
+    for (const proof of ["null", "'\\x00'", "proof_digest"])
+      await assert.rejects(
+        asOther(`insert into gw_hub.adoptions select gateway, term, tick, 'other', '{}', '\\x00', ${proof} ${newest}`),
+        { code: "42501" },
+        proof,
+      );
+  };
+  const termOf = async () => (await cluster.sql<{ term: string }>(`select term ${newest}`))[0]?.term;
+  const term = await termOf();
+  await tries();
+  assert.equal(outcomeOf(await change(web1, "after")), "success");
+  assert.equal(await termOf(), term, "its term goes on");
+  await dieSending(web1, "wanted");
+  await tries();
+  // Whoever has the database changes what is asked for: nothing is taken over either, and it is said why.
+  const changeDigest = (to: string) =>
+    cluster.sql(`update gw_hub.state_head set proof_digest = ${to} where gateway = 'web1' and term = $1`, [term]);
+  await cluster.sql(`create table asked as select proof_digest ${newest}`);
+  await changeDigest("'\\x00'");
+  assert.equal(codeOf(await web2.home.operator(["operation", "adopt", "web1"])), "hub_state_tampered");
+  await changeDigest("(select proof_digest from asked)");
+  const adopted = await web2.home.must(["operation", "adopt", "web1", "--json"]);
+  assert.equal((JSON.parse(adopted.out) as Members)["operations"], 1);
+  await until("it is settled", () => isThrough(web2));
+  assert.equal(sentTo("/v1/things/wanted"), 1);
+  await cluster.sql("delete from gw_hub.gateways where name = 'other'");
+});
+
 real("who dies before it has what it took over is followed by the next, and brings none of it home", async () => {
   await restart(web1);
   await dieSending(web1, "chain");
@@ -725,9 +761,10 @@ real(
         },
         other,
       );
+      const proof = takingProof(seal, { hubId, vaultId, gateway: "g0", term });
       await cluster.sql(
-        "insert into gw_hub.adoptions values ('g0', $1, $2, 'g1', $3, $4)",
-        [term, tick, taking.text, taking.signature],
+        "insert into gw_hub.adoptions values ('g0', $1, $2, 'g1', $3, $4, $5)",
+        [term, tick, taking.text, taking.signature, proof],
         "g1",
       );
       await goesOn();
@@ -834,7 +871,9 @@ real("a hub of another format is refused by name, and its owner brings an older 
   await cluster.sql("drop table gw_hub.adoptions");
   assert.equal((await web2.home.run(["hub", "init", cluster.url("owner")])).code, 0);
   assert.equal((await status()).code, 0);
-  await alter(`${withoutLogins}; drop table gw_hub.turns; update gw_hub.hub set version = 2`);
+  const withoutProofs =
+    "alter table gw_hub.state_head drop column proof_digest cascade; alter table gw_hub.adoptions drop column proof cascade; create policy own on gw_hub.adoptions for insert to gw_gateway with check (true)";
+  await alter(`${withoutProofs}; ${withoutLogins}; drop table gw_hub.turns; update gw_hub.hub set version = 2`);
   assert.equal(codeOf(await status()), "hub_unknown");
   assert.equal((await web2.home.run(["hub", "init", cluster.url("owner")])).code, 0);
   assert.equal((await status()).code, 0);

@@ -3,7 +3,7 @@
  * it comes here. Grants and row security keep honest gateways apart, and an owned one to its own rows.
  */
 export const HUB_SCHEMA = "gw_hub";
-export const HUB_VERSION = 4;
+export const HUB_VERSION = 5;
 /** Who listens here looks again; what is said here is believed by nobody. */
 export const HUB_CHANNEL = "gw_hub";
 export const GATEWAY_ROLE = "gw_gateway";
@@ -138,9 +138,22 @@ create policy old_end on ${HUB_SCHEMA}.limit_head for delete to ${GATEWAY_ROLE}
   using (day < to_char(clock_timestamp() at time zone 'UTC' - interval '2 days', 'YYYY-MM-DD'));
 `;
 
+/**
+ * A head keeps the digest of a proof that the gateways of its vault can make and no other login can; who takes the term over shows
+ * it. The database checks that before it lets the head be referred to, which would keep it from moving. A head from an earlier
+ * version has none, until its gateway begins its next term.
+ */
+const proofSchema = `alter table ${HUB_SCHEMA}.state_head add column proof_digest bytea;
+alter table ${HUB_SCHEMA}.adoptions add column proof bytea;
+drop policy own on ${HUB_SCHEMA}.adoptions;
+create policy own on ${HUB_SCHEMA}.adoptions for insert to ${GATEWAY_ROLE} with check (${own("by")} and exists (
+  select from ${HUB_SCHEMA}.state_head h where h.gateway = adoptions.gateway and h.term = adoptions.term
+     and (h.proof_digest is null or h.proof_digest = sha256(adoptions.proof))));
+`;
+
 /** From an earlier version, by the owner, in one transaction. */
 export function hubUpgradeFrom(version: number): string {
-  const added = [`${stateSchema}${waitingSchema}`, turnsSchema, limitSchema].slice(version - 1).join("");
+  const added = [`${stateSchema}${waitingSchema}`, turnsSchema, limitSchema, proofSchema].slice(version - 1).join("");
   return `${added}update ${HUB_SCHEMA}.hub set version = ${HUB_VERSION} where version = ${version};`;
 }
 
@@ -275,5 +288,5 @@ create policy own on ${HUB_SCHEMA}.log_head for insert with check (${own("gatewa
 create policy own_change on ${HUB_SCHEMA}.log_head for update using (${own("gateway")});
 create policy look on ${HUB_SCHEMA}.log_chunk for select to ${OPERATOR_ROLE} using (true);
 create policy own on ${HUB_SCHEMA}.log_chunk for insert with check (${own("gateway")});
-${stateSchema}${waitingSchema}${turnsSchema}${limitSchema}insert into ${HUB_SCHEMA}.hub (hub_id, version) values ($HUB_ID$, ${HUB_VERSION});
+${stateSchema}${waitingSchema}${turnsSchema}${limitSchema}${proofSchema}insert into ${HUB_SCHEMA}.hub (hub_id, version) values ($HUB_ID$, ${HUB_VERSION});
 `;

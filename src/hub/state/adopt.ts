@@ -12,7 +12,17 @@ import {
   signHubWith,
   type TermName,
 } from "../statement.ts";
-import { addMark, emptySum, markOf, openShared, type SealedRow, type SharedRow, sumText } from "./rows.ts";
+import {
+  addMark,
+  digestOfProof,
+  emptySum,
+  markOf,
+  openShared,
+  type SealedRow,
+  type SharedRow,
+  sumText,
+  takingProof,
+} from "./rows.ts";
 
 /** Who takes over, and whom it believes. */
 export interface Adopting {
@@ -60,6 +70,7 @@ interface HeadRow extends EnrolmentRow {
   readonly tick: string;
   readonly statement: string;
   readonly signature: Buffer;
+  readonly proof_digest: Buffer | null;
   readonly seen_ms: number;
   readonly now_ms: number;
   readonly silent_ms: number | null;
@@ -67,7 +78,7 @@ interface HeadRow extends EnrolmentRow {
 }
 
 const LOOK = `select ${ENROLMENT_COLUMNS}, h.term, h.tick,
-    ${shortText("h.statement")}, ${shortBytes("h.signature")},
+    ${shortText("h.statement")}, ${shortBytes("h.signature")}, ${shortBytes("h.proof_digest")},
     extract(epoch from h.seen_at)::float8 * 1000 as seen_ms, extract(epoch from clock_timestamp())::float8 * 1000 as now_ms,
     extract(epoch from clock_timestamp() - l.seen_at)::float8 * 1000 as silent_ms, g.leave is not null as gone
   from ${HUB_SCHEMA}.gateways g
@@ -91,10 +102,12 @@ export async function adoptTerm(connection: HubConnection, by: Adopting, gateway
     ...{ term: adopted.term, tick: Number(head.tick), by: by.gateway, along },
   };
   const { text, signature } = signHubWith(statement, by.identity);
+  const proof = takingProof(by.seal, { ...by, gateway, term: adopted.term });
+  if (head.proof_digest !== null && !head.proof_digest.equals(digestOfProof(proof))) throw tampered(gateway);
   try {
     await connection.ask(
-      `insert into ${HUB_SCHEMA}.adoptions (gateway, term, tick, by, statement, signature) values ($1, $2, $3, $4, $5, $6)`,
-      [gateway, statement.term, statement.tick, by.gateway, text, signature],
+      `insert into ${HUB_SCHEMA}.adoptions (gateway, term, tick, by, statement, signature, proof) values ($1, $2, $3, $4, $5, $6, $7)`,
+      [gateway, statement.term, statement.tick, by.gateway, text, signature, proof],
     );
   } catch (error) {
     if (!(error instanceof Denied)) throw error;

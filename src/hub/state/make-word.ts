@@ -1,7 +1,18 @@
 import type { KeyObject } from "node:crypto";
 import type { LimitSeal } from "../limit-rows.ts";
 import { type StateStatement, signHubWith } from "../statement.ts";
-import { addMark, emptySum, markOf, placeOf, type SharedRow, type StatePlace, sealShared, sumText } from "./rows.ts";
+import {
+  addMark,
+  digestOfProof,
+  emptySum,
+  markOf,
+  placeOf,
+  type SharedRow,
+  type StatePlace,
+  sealShared,
+  sumText,
+  takingProof,
+} from "./rows.ts";
 
 /** A row as the hub has it: where, and what it adds to the sum. */
 interface Said {
@@ -67,8 +78,9 @@ export function makeWord(
     written_at: writtenAt,
   };
   const { text, signature } = signHubWith(statement, identity);
-  // A first word has nothing before it to take away.
-  const values = [gateway, term, tick, text, signature, JSON.stringify(packed), ...(tick === 1 ? [] : [gone])];
+  // A first word has nothing before it to take away, and says for the whole term who may take it over.
+  const last = tick === 1 ? digestOfProof(takingProof(seal, at)) : gone;
+  const values = [gateway, term, tick, text, signature, JSON.stringify(packed), last];
   return { term, tick, text, values, rows: said, sum };
 }
 

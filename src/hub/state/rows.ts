@@ -83,6 +83,15 @@ export function sumText(seal: LimitSeal, sum: Buffer): string {
   return seal.hide(`sum ${sum.toString("hex")}`);
 }
 
+/** What the database asks of whoever takes a term over: it knows the digest alone, and other vaults on the hub know neither. */
+export function takingProof(seal: LimitSeal, { hubId, vaultId, gateway, term }: StatePlace): Buffer {
+  return Buffer.from(seal.hide(`taking ${hubId} ${vaultId} ${gateway} ${term}`), "hex");
+}
+
+export function digestOfProof(proof: Buffer): Buffer {
+  return createHash("sha256").update(proof).digest();
+}
+
 function aboutOf({ hubId, vaultId, gateway, term }: StatePlace, tick: number, place: string): string {
   return `gw hub state v1 ${hubId} ${vaultId} ${gateway} ${term} ${tick} ${place}`;
 }

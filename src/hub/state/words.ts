@@ -29,7 +29,7 @@ export const MOVE = `with head as (
 
 /** A new term, with everything in it, in place of the one before unless somebody took that over. */
 export const BEGIN = `with head as (
-  insert into ${HUB_SCHEMA}.state_head (gateway, term, tick, statement, signature) values ($1, $2::bigint, $3::bigint, $4, $5) returning 1
+  insert into ${HUB_SCHEMA}.state_head (gateway, term, tick, statement, signature, proof_digest) values ($1, $2::bigint, $3::bigint, $4, $5, $7) returning 1
 ), old as (
   delete from ${HUB_SCHEMA}.state_head h where h.gateway = $1 and h.term < $2::bigint and exists (select from head)
      and not exists (select from ${HUB_SCHEMA}.adoptions a where a.gateway = h.gateway and a.term = h.term)
