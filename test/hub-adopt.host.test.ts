@@ -550,6 +550,34 @@ real("a login of another vault takes the place of nobody, alive or dead", async 
   await cluster.sql("delete from gw_hub.gateways where name = 'other'");
 });
 
+real("a word by which a gateway was once taken over, played again, hides nothing of what it has open now", async () => {
+  await restart(web1);
+  jobState = "running";
+  const started = await call(web1.agent, web1.run, "acme.report.create", { account: "a7" });
+  assert.ok(started.body["operation_id"], started.text);
+  const shown = async (): Promise<readonly Members[]> => {
+    const listed = await web2.home.must(["operation", "list", "--json", "--hub", cluster.url("owner")]);
+    return (JSON.parse(listed.out) as Members[]).filter(({ gateway }) => gateway === "web1");
+  };
+  await until("it is shown on the hub", async () => (await shown()).length === 1);
+  await killHard(web1);
+  await silence(web1);
+  await cluster.sql(
+    `insert into gw_hub.adoptions (gateway, term, tick, by, statement, signature)
+       select h.gateway, h.term, h.tick, a.by, a.statement, a.signature
+         from (select * from gw_hub.state_head where gateway = 'web1' order by term desc limit 1) h,
+              (select * from gw_hub.adoptions where gateway = 'web1' and by = 'web2' order by term desc limit 1) a`,
+  );
+  assert.equal((await shown()).length, 1);
+  await cluster.sql(
+    "delete from gw_hub.adoptions where gateway = 'web1' and term = (select max(term) from gw_hub.adoptions where gateway = 'web1')",
+  );
+  await web2.home.must(["operation", "adopt", "web1"]);
+  assert.equal((await shown()).length, 0);
+  jobState = "succeeded";
+  await until("it is settled", () => isThrough(web2));
+});
+
 real("who dies before it has what it took over is followed by the next, and brings none of it home", async () => {
   await restart(web1);
   await dieSending(web1, "chain");

@@ -98,18 +98,26 @@ export async function findOperations(session: Cards, beside: Beside): Promise<re
 
 /** Of each gateway whose last life was taken over, by whom. What the taker did not sign is not believed. */
 async function findTakers({ connection, speakers }: Cards): Promise<ReadonlyMap<string, string>> {
-  const rows = await connection.ask<{ gateway: string; by: string; statement: string; signature: Buffer }>(
-    `select a.gateway, a.by, ${shortText("a.statement")}, ${shortBytes("a.signature")} from ${HUB_SCHEMA}.adoptions a
+  const rows = await connection.ask<{
+    gateway: string;
+    term: string;
+    by: string;
+    statement: string;
+    signature: Buffer;
+  }>(
+    `select a.gateway, a.term, a.by, ${shortText("a.statement")}, ${shortBytes("a.signature")} from ${HUB_SCHEMA}.adoptions a
       where a.gateway = any($1) and a.term = (select max(h.term) from ${HUB_SCHEMA}.state_head h where h.gateway = a.gateway)
       limit ${defaults.hubGateways}`,
     [speakers.map(({ gateway }) => gateway)],
   );
   const takers = new Map<string, string>();
-  for (const { gateway, by, statement: text, signature } of rows) {
+  for (const { gateway, term, by, statement: text, signature } of rows) {
     const taker = speakers.find((one) => one.gateway === by);
     if (taker === undefined) continue;
     const said = readHubStatement<AdoptionStatement>({ text, signature }, "gw.hub-adoption/v1", taker.identityKey);
-    if (said?.hub_id === connection.hubId && said.gateway === gateway && said.by === by) takers.set(gateway, by);
+    if (said?.hub_id !== connection.hubId || said.vault_id !== taker.vaultId) continue;
+    // A word about an earlier term, played again, would hide what is open in this one.
+    if (said.gateway === gateway && said.by === by && said.term === Number(term)) takers.set(gateway, by);
   }
   return takers;
 }
