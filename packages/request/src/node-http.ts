@@ -123,9 +123,9 @@ async function answer<Incoming extends IncomingRequest, Who extends Principal>(
   });
 }
 
-/** Also of another realm or library: whoever was not waited for would be nobody. */
+/** Also of another realm or library, which may make it a function: whoever was not waited for would be somebody else. */
 function isLater<Value>(value: Value | PromiseLike<Value>): value is PromiseLike<Value> {
-  return typeof value === "object" && value !== null && "then" in value;
+  return ((typeof value === "object" && value !== null) || typeof value === "function") && "then" in value;
 }
 
 /** Of a body that nobody will read: what came with the head. Nothing more is waited for. */

@@ -45,6 +45,11 @@ test("nothing is carried out before whoever decides has decided, whatever kind o
     () => Promise.reject(noted()),
     () => later((_done, fail) => fail(noted())),
     () => runInNewContext("Promise.reject(error)", { error: noted() }),
+    () =>
+      Object.assign(
+        () => undefined,
+        later((_done, fail) => fail(noted())),
+      ),
   ];
   for (const refuse of refusals) {
     const { status, done, decision } = await ask(refuse);
