@@ -68,6 +68,8 @@ export function runInit(options: InitOptions, io: CliIo, ports: VaultCliPorts): 
   });
 }
 
+const TRIES = 3;
+
 export async function choosePassphrase(options: VaultOptions, io: CliIo, ports: VaultCliPorts): Promise<Secret> {
   if (options.passphraseFile !== undefined) return await readPassphrase(options, io, "");
   const answer = await io.ask("Passphrase: Enter for a generated one, or `own` to type yours: ");
@@ -80,9 +82,23 @@ export async function choosePassphrase(options: VaultOptions, io: CliIo, ports: 
   const generated = generatePassphrase(ports.random);
   // The one secret a command shows, once and on the terminal alone: the person has to learn it from somewhere.
   io.err(`Your passphrase, shown only now: ${generated.use((bytes) => bytes.toString("latin1"))}`);
-  using typed = await io.askSecret("Write it down, then type it: ");
-  if (generated.equals(typed)) return generated;
-  generated.wipe();
+  try {
+    await typeShown(generated, io);
+    return generated;
+  } catch (error) {
+    generated.wipe();
+    throw error;
+  }
+}
+
+/** It still stands on the screen: a slip of the finger is no reason for another one. */
+async function typeShown(generated: Secret, io: CliIo): Promise<void> {
+  let prompt = "Write it down, then type it: ";
+  for (let tries = 0; tries < TRIES; tries++) {
+    using typed = await io.askSecret(prompt);
+    if (generated.equals(typed)) return;
+    prompt = "That is not the passphrase shown. Type it once more: ";
+  }
   throw new Denied(
     "secret_mismatch",
     "That is not the passphrase shown. Nothing was made: run the command again, it shows another one.",

@@ -124,7 +124,8 @@ test("gw init makes a private home with one operator and a signed policy that lo
 
 test("gw init offers a generated passphrase, shows it once and wants it typed", async () => {
   const home = join(root, "generated");
-  const made = paper({ secrets: ["SHOWN"], answers: [""] });
+  // It is still on the screen: a slip or two end nothing.
+  const made = paper({ secrets: ["slipped", "slipped again", "SHOWN"], answers: [""] });
   assert.equal(await runInit({ home, json: true, operator: "ada" }, made.io, ports), 0, made.all());
   const shown = /now: (\S+)/.exec(made.errors.join("\n"))?.[1] ?? "";
   assert.equal(shown.split("-").length, 6);
@@ -135,7 +136,10 @@ test("gw init offers a generated passphrase, shows it once and wants it typed", 
 });
 
 const badInits: Readonly<Record<string, [Parameters<typeof paper>[0], string]>> = {
-  "the generated passphrase is typed wrongly": [{ secrets: ["something else"], answers: [""] }, "secret_mismatch"],
+  "the generated passphrase is typed wrongly": [
+    { secrets: ["something else", "", "something else", "SHOWN"], answers: [""] },
+    "secret_mismatch",
+  ],
   "the two own passphrases differ": [{ secrets: [ADA, `${ADA}x`], answers: ["own"] }, "secret_mismatch"],
   "the own passphrase is weak": [{ secrets: ["short", "short"], answers: ["own"] }, "passphrase_weak"],
   "the answer is neither": [{ answers: ["maybe"] }, "interrupted"],
