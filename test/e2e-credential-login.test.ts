@@ -158,12 +158,15 @@ describe("gw credential login", asUser, () => {
         /no authorization endpoint/,
       ],
       ["other", ["--client-id", "x", ...origin], /needs --issuer/],
-      ["other", fresh("person-client", ["--redirect-port", "70000"]), /--redirect-port/],
     ] as const) {
       const refused = await home.operator(["credential", "login", label, ...more]);
       assert.equal(refused.code, 1, refused.out);
       assert.match(refused.err, words);
     }
+    const port = fresh("person-client", ["--redirect-port", "70000"]);
+    const misused = await home.operator(["credential", "login", "other", ...port]);
+    assert.equal(misused.code, 2, misused.out);
+    assert.match(misused.err, /--redirect-port/);
   });
 
   test("neither a refresh token nor a code stands in the log or on the terminal", async () => {

@@ -88,8 +88,6 @@ function chooseWay(
       throw new Denied("credential_invalid", "The provider names no device endpoint: give --device-endpoint URL.");
     return (login) => agreeOnDevice(login, deviceEndpoint);
   }
-  if (!Number.isInteger(redirectPort) || redirectPort < 0 || redirectPort > 65_535)
-    throw new Denied("credential_invalid", "--redirect-port is a number from 1 to 65535.");
   if (authorizationEndpoint === null)
     throw new Denied(
       "credential_invalid",
