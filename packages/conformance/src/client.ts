@@ -1,4 +1,4 @@
-import { Agent, type IncomingMessage, request } from "node:http";
+import { type IncomingMessage, request } from "node:http";
 import { request as requestTls } from "node:https";
 import { defaults } from "../../../src/kernel/defaults.ts";
 import { Fault } from "../../../src/kernel/failure.ts";
@@ -9,12 +9,10 @@ import type { CheckedExchange, Probe, Reply } from "./check.ts";
 /** Sends one probe exactly as it is written. Redirects are not followed, answers are bounded. */
 export interface Client {
   send(probe: Probe, token: string | null): Promise<Reply>;
-  close(): void;
 }
 
 export function createClient(origin: string): Client {
   const url = new URL(origin);
-  const agent = url.protocol === "https:" ? undefined : new Agent({ keepAlive: true, maxSockets: 32 });
   const start = url.protocol === "https:" ? requestTls : request;
   return {
     send(probe, token) {
@@ -22,7 +20,8 @@ export function createClient(origin: string): Client {
         const sent = start(
           {
             ...{ hostname: url.hostname, port: url.port, method: probe.method, path: probe.target },
-            ...(agent === undefined ? {} : { agent }),
+            // A connection of its own: one that the provider closes as it rests would fail a check that has nothing to do with it.
+            agent: false,
             headers: headersOf(probe, token),
             timeout: defaults.conformanceTimeoutMs,
           },
@@ -33,7 +32,6 @@ export function createClient(origin: string): Client {
         sent.end(probe.body);
       });
     },
-    close: () => agent?.destroy(),
   };
 }
 

@@ -55,15 +55,12 @@ export async function runConformance(
 
 /** Nothing is to be said of a provider that nobody reaches, and not once a check. */
 async function silenceOf(origin: string): Promise<string | null> {
-  const client = createClient(origin);
   try {
-    await client.send({ method: "GET", target: "/" }, null);
+    await createClient(origin).send({ method: "GET", target: "/" }, null);
     return null;
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
     return UNREACHED.has(code) ? code : null;
-  } finally {
-    client.close();
   }
 }
 

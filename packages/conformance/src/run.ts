@@ -1,7 +1,7 @@
 import type { Random } from "../../../src/kernel/clock.ts";
 import { type Check, type CheckedExchange, type Kit, Unmet } from "./check.ts";
 import { checks as allChecks } from "./checks/checks.ts";
-import { createClient, describeExchange } from "./client.ts";
+import { type Client, createClient, describeExchange } from "./client.ts";
 import type { Profile } from "./profile.ts";
 
 export interface CheckResult {
@@ -33,23 +33,15 @@ export async function runChecks(
     ({ name }) => options.only?.some((wanted) => name === wanted || name.startsWith(`${wanted}.`)) ?? true,
   );
   const results: CheckResult[] = [];
-  try {
-    for (const check of chosen) {
-      const result = await runOne(check, options, client);
-      results.push(result);
-      onResult(result);
-    }
-  } finally {
-    client.close();
+  for (const check of chosen) {
+    const result = await runOne(check, options, client);
+    results.push(result);
+    onResult(result);
   }
   return results;
 }
 
-async function runOne(
-  check: Check,
-  options: KitOptions,
-  client: ReturnType<typeof createClient>,
-): Promise<CheckResult> {
+async function runOne(check: Check, options: KitOptions, client: Client): Promise<CheckResult> {
   const about = { check: check.name, rule: check.rule };
   if (options.profile[check.needs] === undefined) {
     return { ...about, verdict: "skipped", why: `the profile has no part ${check.needs}`, exchange: null };

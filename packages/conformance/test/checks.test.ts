@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -67,6 +69,19 @@ for (const [name, make] of Object.entries(variants)) {
     );
   });
 }
+
+test("no probe goes out on a connection that has rested: one that is closed then would fail a check that is not about it", async (t) => {
+  const asked = new Map<Socket, number>();
+  const server = createServer((request, response) => {
+    asked.set(request.socket, (asked.get(request.socket) ?? 0) + 1);
+    request.resume().once("end", () => response.end("{}"));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => server.close());
+  await run(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, ["json"]);
+  assert.ok(asked.size > 3, `${asked.size} connections`);
+  assert.deepEqual(new Set(asked.values()), new Set([1]));
+});
 
 test("a check can be run alone, and so can a group", async () => {
   assert.deepEqual(
