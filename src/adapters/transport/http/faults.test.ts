@@ -92,8 +92,11 @@ test("no way of failing leaks a connection or the right to open one", async () =
       kinds.add((await transport.send({ url: `${url}/${index}`, token: TOKEN, timeoutMs, signal })).kind);
     }),
   );
-  // Whether one was answered in so short a time is the machine's affair; that nothing else can be said of any is not.
-  assert.ok([...kinds].every((kind) => ["answered", "never_sent", "silent"].includes(kind)) && kinds.size > 1);
+  // What one came to in so short a time is the machine's affair; that nothing else can be said of any is not.
+  assert.ok(
+    [...kinds].every((kind) => ["answered", "never_sent", "silent"].includes(kind)),
+    [...kinds].join(),
+  );
   const last = await Promise.all([1, 2, 3, 4].map(() => transport.send({ url: `${url}/last` })));
   assert.deepEqual(
     last.map((seen) => seen.kind),

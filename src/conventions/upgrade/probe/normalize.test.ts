@@ -116,7 +116,7 @@ test("roles, error codes, cursors and links are kept", () => {
     403,
   );
   assert.deepEqual(found.lists.errors, ["error insufficient_scope"]);
-  assert.deepEqual(found.lists.roles, ["viewer"]);
+  assert.deepEqual(found.lists.roles, ["role viewer"]);
   assert.deepEqual(found.lists.links, [
     "location <base>/jobs/<id 1>",
     "next_cursor <cursor>",
