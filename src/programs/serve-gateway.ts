@@ -184,11 +184,14 @@ async function start({ folder, config, keyFile: keyFilePath }: Asked, clock: Clo
         health.facts.tell("error", "credential_suspended", { message: `${label} is suspended. ${reason}` });
       },
       onStop(cause) {
-        state.stoppedBy = cause instanceof Error ? cause.message : String(cause);
-        const known = cause instanceof Denied && cause.code === "store_unreadable";
-        const next = known ? "" : ". Mend the disk, then: gw resume";
-        const message = `the gateway has stopped sending: ${state.stoppedBy}${next}`;
-        health.facts.tell("error", "sending_stopped", { message });
+        const message = cause instanceof Error ? cause.message : String(cause);
+        const code = cause instanceof Denied ? cause.code : null;
+        state.stoppedBy = { message, code };
+        // A damaged state names its own way on.
+        const next = code === "store_unreadable" ? "" : ". Mend the disk, then: gw resume";
+        health.facts.tell("error", "sending_stopped", {
+          message: `the gateway has stopped sending: ${message}${next}`,
+        });
         health.lookAgain();
       },
     },

@@ -3,6 +3,7 @@ import type { Gateway } from "../../gateway/gateway.ts";
 import type { Envelope } from "../../gateway/record/record.ts";
 import type { Bell } from "../../gateway/webhook/bell.ts";
 import type { Clock, Random } from "../../kernel/clock.ts";
+import type { Code } from "../../kernel/codes.ts";
 import type { Denied } from "../../kernel/failure.ts";
 import type { HomeCustody } from "../../surfaces/operator/custody.ts";
 import type { Logins } from "../../surfaces/operator/logins.ts";
@@ -51,5 +52,11 @@ export interface StewardState {
   filesRefused: Denied | null;
   packs: LoadedPacks;
   compartment: OpenCompartment | null;
-  stoppedBy: string | null;
+  stoppedBy: Stop | null;
+}
+
+/** Why it stopped, and by which code where that is one of ours. */
+interface Stop {
+  readonly message: string;
+  readonly code: Code | null;
 }

@@ -197,7 +197,7 @@ export function createSteward(parts: StewardParts): DaemonSteward {
         if (!gateway.ledger.stopped)
           throw new Denied("not_stopped", "The gateway has not stopped. There is nothing to resume.");
         await log.resume();
-        const cause = state.stoppedBy ?? "";
+        const cause = state.stoppedBy?.message ?? "";
         state.stoppedBy = null;
         try {
           await gateway.resume(operator);

@@ -60,9 +60,10 @@ const UNLOCK = "gw unlock, or gw unlock --first where it has just been started";
 async function examineRunning(door: Door): Promise<Finding> {
   const name = "gateway";
   try {
-    const { locked, stopped, trouble, disk_low: low } = await readStatus(door);
+    const status = await readStatus(door);
+    const { locked, stopped, trouble, disk_low: low } = status;
     if (stopped !== null) {
-      const mend = mayPass(stopped) ? "gw resume" : "gw status";
+      const mend = mayPass(status) ? "gw resume" : "gw status";
       return { name, state: "missing", detail: "it has stopped sending", mend };
     }
     if (trouble !== null)

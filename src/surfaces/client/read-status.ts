@@ -13,6 +13,6 @@ export async function readStatus(door: Door): Promise<Status> {
 }
 
 /** Whether what stopped it may pass, so that it can go on recording; a state that is damaged does not, and says what does. */
-export function mayPass(stopped: string): boolean {
-  return !stopped.includes("gw restore");
+export function mayPass({ stopped_code: code }: Pick<Status, "stopped_code">): boolean {
+  return code !== "store_unreadable";
 }

@@ -59,6 +59,7 @@ export const statusAnswer = {
       home: text,
       open_folder: anyValue,
       disk_low: flag,
+      stopped_code: textOrNull,
       lowered: list(text),
       key_file: anyValue,
       packs: list(text),

@@ -191,7 +191,7 @@ export function statusLines(status: Status): readonly string[] {
     ...(status.stopped === null
       ? []
       : [
-          `  STOPPED   it can no longer record and sends nothing: ${text("stopped")}${mayPass(status.stopped) ? " (gw resume, when that has passed)" : ""}`,
+          `  STOPPED   it can no longer record and sends nothing: ${text("stopped")}${mayPass(status) ? " (gw resume, when that has passed)" : ""}`,
         ]),
     ...((status.answers_waiting ?? 0) > 0
       ? [
