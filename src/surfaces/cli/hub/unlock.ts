@@ -2,6 +2,7 @@ import { signAttestation } from "../../../audit/attestation.ts";
 import { signHub, type UnlockStatement } from "../../../hub/statement.ts";
 import { sealUnlock, unlockBody } from "../../../hub/unlock.ts";
 import { isoTime } from "../../../kernel/clock.ts";
+import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { CliDeps } from "../commands/deps.ts";
@@ -34,7 +35,9 @@ export function runHubUnlock(names: readonly string[], options: HubUnlockOptions
     const { connection, speakers, home } = session;
     const hub = policyInForce(home, home.readVault())?.hub ?? null;
     const seen = recallFleet(deps.vault.stateFolder, connection.hubId);
-    const { waiting } = await findWaiting(deps, connection, speakers, hub, knownTo(session), seen, options.despite);
+    const find = async (): Promise<readonly WaitingGateway[]> =>
+      (await findWaiting(deps, connection, speakers, hub, knownTo(session), seen, options.despite)).waiting;
+    const waiting = await find();
     const unknown = names.find((name) => !waiting.some(({ gateway }) => gateway === name));
     if (unknown !== undefined) {
       throw new Denied(
@@ -53,7 +56,7 @@ export function runHubUnlock(names: readonly string[], options: HubUnlockOptions
       return exits.denied;
     }
     const chosen = options.all === true ? waiting : waiting.filter(({ gateway }) => names.includes(gateway));
-    const outcomes = await unlockEach(session, chosen, deps);
+    const outcomes = await unlockWithNewOffers(session, chosen, find, deps);
     if (options.json) {
       const records = outcomes.map(({ gateway, state, refusal }) => ({ gateway, state, code: refusal?.code ?? null }));
       io.out(JSON.stringify(records, null, 2));
@@ -61,6 +64,37 @@ export function runHubUnlock(names: readonly string[], options: HubUnlockOptions
     if (outcomes.some(({ state }) => state === "refused")) return exits.denied;
     return outcomes.some(({ state }) => state === "no_answer") ? exits.pending : exits.done;
   });
+}
+
+/** A log may have gone too far on since its gateway offered it: that one asks anew a few seconds later, and is answered once more. */
+async function unlockWithNewOffers(
+  session: HubSession,
+  chosen: readonly WaitingGateway[],
+  find: () => Promise<readonly WaitingGateway[]>,
+  deps: CliDeps,
+): Promise<readonly Outcome[]> {
+  const first = await unlockEach(session, chosen, deps);
+  const tooOld = chosen.filter(({ gateway }) =>
+    first.some((one) => one.gateway === gateway && one.refusal?.code === "log_attestation_refused"),
+  );
+  if (tooOld.length === 0) return first;
+  const again = await unlockEach(session, await findAnew(tooOld, find, deps), deps);
+  return first.map((one) => again.find(({ gateway }) => gateway === one.gateway) ?? one);
+}
+
+async function findAnew(
+  before: readonly WaitingGateway[],
+  find: () => Promise<readonly WaitingGateway[]>,
+  { clock, sleep }: CliDeps,
+): Promise<readonly WaitingGateway[]> {
+  for (const stopAt = clock.bootMs() + defaults.hubAnswerMs; ; ) {
+    const now = await find();
+    const anew = before.flatMap(({ gateway, request: { nonce } }) =>
+      now.filter((one) => one.gateway === gateway && one.request.nonce !== nonce),
+    );
+    if (anew.length === before.length || clock.bootMs() >= stopAt) return anew;
+    await sleep.sleep(defaults.hubAgainMs);
+  }
 }
 
 async function unlockEach(
