@@ -3,6 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { freePort } from "./support/console.ts";
 import { asUser, codeOf, demoPack, type Gateway, GW, Home, type Members, makeFolder } from "./support/home.ts";
 import { noTmux, openPane } from "./support/pane.ts";
 
@@ -104,7 +105,9 @@ describe("what a person mistypes", asUser, () => {
     }
     assert.equal(vault(), unchanged);
     const session = "ses_01m7gwx0168jedv0mkrybqr3k2";
-    for (const words of ["approvals", "console", "unlock", "operation list", "lock", `revoke ${session}`]) {
+    // Whoever works here may have a console of their own open.
+    const console = `console --port ${await freePort()}`;
+    for (const words of ["approvals", console, "unlock", "operation list", "lock", `revoke ${session}`]) {
       const done = await home.run(words.split(" "));
       assert.deepEqual([done.code, codeOf(done)], [3, "gateway_unreachable"], words);
     }
@@ -121,7 +124,7 @@ describe("what a person mistypes", asUser, () => {
     const hub = ["--hub", "postgres://ada@127.0.0.1:1/gw", "--hub-password-file", home.passphraseFile];
     for (const words of [
       "approvals",
-      "console",
+      `console --port ${await freePort()}`,
       "watch --json",
       "activity",
       "operation list",

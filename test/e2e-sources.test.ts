@@ -387,15 +387,18 @@ actions:
     const again = await openReader("busy");
     await again();
     const [logins, live] = [store.logins, store.live];
-    let removed = false;
-    const calling = (async () => {
-      while (!removed) await again();
-    })();
-    await home.must(["credential", "remove", "busy"]).finally(() => {
-      removed = true;
-    });
-    await calling;
-    assert.ok(store.logins > logins, "a call logged in meanwhile");
+    const told = Promise.withResolvers<void>();
+    store.ending = told.promise;
+    const removing = home.must(["credential", "remove", "busy"]);
+    try {
+      await until("the store has its token back", async () => store.live === live - 1);
+      assert.equal((await again())["outcome"], "success");
+      assert.deepEqual([store.logins, store.live], [logins + 1, live], "a call logged in meanwhile");
+    } finally {
+      told.resolve();
+      store.ending = null;
+    }
+    await removing;
     await until("the store takes that back too", async () => store.live === live - 1);
   });
 

@@ -12,6 +12,7 @@ import { type EnrolmentStatement, signHubWith } from "../src/hub/statement.ts";
 import { Denied } from "../src/kernel/failure.ts";
 import { limitSeal } from "../src/programs/daemon/hub/limits.ts";
 import { answerJson, consequentialPack } from "./support/consequential.ts";
+import { untilFollowed } from "./support/fleet.ts";
 import {
   call,
   codeOf,
@@ -129,6 +130,7 @@ before(async () => {
   web1 = await begin("web1", first, way.folder);
   const second = new QuickHome(makeFolder()).carryFrom(first, "packs");
   web2 = await begin("web2", second, cluster.folder);
+  await untilFollowed(first, second);
 });
 after(async () => {
   if (skip !== false) return;

@@ -19,6 +19,7 @@ import {
   says,
   startConsole,
 } from "./support/console.ts";
+import { untilFollowed } from "./support/fleet.ts";
 import { type Gateway, Home, type Members, makeFolder, openPlane, type Plane, start, until } from "./support/home.ts";
 import { type Cluster, makeCluster, needPostgres } from "./support/postgres.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
@@ -76,6 +77,7 @@ before(async () => {
   web2.carryFrom(web1);
   running.push(await web2.up());
   await web2.must(["hub", "join", cluster.url("web2"), "--name", "web2"]);
+  await untilFollowed(web1, web2);
   await until("the second host has the packs", async () => existsSync(join(web2.folder, "packs", "acme.yaml")));
 
   // A passkey belongs to the place where it was enrolled, on whichever host that was.

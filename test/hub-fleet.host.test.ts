@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
+import { untilFollowed } from "./support/fleet.ts";
 import {
   type AgentProcess,
   codeOf,
@@ -84,10 +85,7 @@ before(async () => {
       return gateways.some(({ gateway }) => gateway === name);
     });
   }
-  await until("all three follow the same policy", async () => {
-    const versions = await Promise.all(NAMES.map(async (name) => (await homeOf(name).status())["policy_version"]));
-    return new Set(versions).size === 1;
-  });
+  await untilFollowed(...NAMES.map(homeOf));
   await until("the pack is everywhere", () =>
     Promise.resolve(NAMES.every((name) => existsSync(join(homeOf(name).folder, "packs", "demo.yaml")))),
   );
@@ -386,10 +384,7 @@ real("a gateway that waited until its log had gone far on is unlocked and attest
   assert.doesNotMatch(unlocked.err, /not attested/);
   assert.equal((await homeOf("web3").status())["locked"], false);
   assert.equal(await attestedHere("web3"), true);
-  await until("all three follow the same policy", async () => {
-    const versions = await Promise.all(NAMES.map(async (name) => (await homeOf(name).status())["policy_version"]));
-    return new Set(versions).size === 1;
-  });
+  await untilFollowed(...NAMES.map(homeOf));
 });
 
 real("a locked gateway that shows older files or an older log than the operator saw gets no key", async () => {

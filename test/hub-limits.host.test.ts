@@ -5,6 +5,7 @@ import { readHubAddress } from "../src/hub/address.ts";
 import { connectHub } from "../src/hub/connect.ts";
 import { type LimitKeeper, type RememberedLimit, startLimits } from "../src/hub/limits.ts";
 import { limitSeal } from "../src/programs/daemon/hub/limits.ts";
+import { untilFollowed } from "./support/fleet.ts";
 import {
   call,
   codeOf,
@@ -69,6 +70,7 @@ before(async () => {
   hosts.push(await begin(first, "web1", cluster.folder));
   const second = new QuickHome(makeFolder()).carryFrom(first, "packs");
   hosts.push(await begin(second, "web2", way.folder));
+  await untilFollowed(first, second);
 });
 async function begin(home: Home, name: string, socket: string): Promise<Host> {
   const gateway = await home.up();
@@ -81,10 +83,7 @@ async function begin(home: Home, name: string, socket: string): Promise<Host> {
 /** Signed on the first host, and in force on both. */
 async function sign(...limit: readonly string[]): Promise<void> {
   await hosts[0]?.home.must(["hub", "limit", ...limit]);
-  await until("both have the same policy", async () => {
-    const [one, other] = await Promise.all(hosts.map(({ home }) => home.status()));
-    return one?.["policy_version"] === other?.["policy_version"];
-  });
+  await untilFollowed(...hosts.map(({ home }) => home));
 }
 
 after(async () => {

@@ -9,6 +9,7 @@ import { connectHub } from "../src/hub/connect.ts";
 import { type SeenTurn, startTurns } from "../src/hub/turns.ts";
 import { rawPublicOf } from "../src/vault/keys.ts";
 import { type AuthorizationServer, startAuthorizationServer } from "./support/authorization-server.ts";
+import { untilFollowed } from "./support/fleet.ts";
 import { codeOf, type Gateway, type Home, type Members, makeFolder, openPlane, until } from "./support/home.ts";
 import { QuickHome } from "./support/operator-key.ts";
 import { makePartition, type Partition } from "./support/partition.ts";
@@ -65,6 +66,7 @@ before(async () => {
   web2 = new QuickHome(makeFolder()).carryFrom(web1);
   await bring(web2);
   await web2.must(["hub", "join", cluster.url("web2", way.folder), "--name", "web2"]);
+  await untilFollowed(web1, web2);
   const client = ["--grant", "refresh_token", "--client-id", "person-client", "--client-auth", "none"];
   const about = ["--kind", "oauth2", "--issuer", server.issuer, "--ca", ca, "--origin", api.origin, ...client];
   const scopes = SCOPE.split(" ").flatMap((one) => ["--scope", one]);

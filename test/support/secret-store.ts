@@ -18,6 +18,8 @@ export interface SecretStore {
   sealed: boolean;
   /** A login is answered when this resolves. */
   held: Promise<void> | null;
+  /** A token is gone at once, and whoever gives it back hears so when this resolves. */
+  ending: Promise<void> | null;
   /** What its role logs in with. */
   readonly secretIds: Set<string>;
   /** What a token may do: not read what is kept, not be renewed. */
@@ -51,6 +53,7 @@ export async function startSecretStore(): Promise<SecretStore> {
     secret: {} as SecretStore["secret"],
     sealed: false,
     held: null as Promise<void> | null,
+    ending: null as Promise<void> | null,
     secretIds: new Set([STORE_SECRET_ID]),
     denies: false,
     renews: true,
@@ -83,7 +86,7 @@ export async function startSecretStore(): Promise<SecretStore> {
     }
     if (method === "POST" && url === "/v1/auth/token/revoke-self") {
       tokens.delete(token);
-      return void response.writeHead(204).end();
+      return void (store.ending ?? Promise.resolve()).then(() => response.writeHead(204).end());
     }
     if (store.denies) return answer(403, { errors: ["permission denied"] });
     if (method === "GET" && url === "/v1/secret/data/acme/api")
