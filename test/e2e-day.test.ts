@@ -10,6 +10,7 @@ import {
   demoPack,
   type Exited,
   type Gateway,
+  GW,
   Home,
   type Members,
   makeFolder,
@@ -107,6 +108,40 @@ describe("a day: an agent asks, a person decides, the gateway acts, the log prov
     const bytes = await callAs(["demo.thing.get", "id=46"], (id) => home.approve(id));
     assert.deepEqual([bytes.code, bytes.out], [0, ""]);
     assert.match(bytes.err, /^ {2}The answer is 4 bytes of image\/png .*--json/m);
+  });
+
+  test("a provider that asks to be left alone: whoever waits is told until when, and what the wait is for when it ends", async (t) => {
+    t.after(() => provider.answer((request, response) => answerPlainly(request.url, response)));
+    let left = 1;
+    provider.answer(({ url }, response) => {
+      if (left-- > 0) response.writeHead(429, { "retry-after": "3" }).end();
+      else answerPlainly(url, response);
+    });
+    const done = await callAs(["demo.thing.get", "id=49"], (id) => home.approve(id));
+    assert.equal(done.code, 0, done.err);
+    assert.match(
+      done.err,
+      /^The provider did not take it yet \(status 429\); it is sent again by itself at 20\S+Z\.$/m,
+    );
+
+    left = Number.POSITIVE_INFINITY;
+    const call = [GW, "call", "demo.thing.get", "id=50"];
+    const running = home.start([
+      "run",
+      "--home",
+      home.folder,
+      "--actions",
+      "demo.thing.get",
+      "--",
+      ...call,
+      "--wait",
+      "2",
+    ]);
+    await home.approve(idOf((await home.approvals())[0], "approval_id"));
+    const ended = await within(running.exited, 120_000, "gw run ends");
+    assert.equal(ended.code, 6, ended.err);
+    assert.match(ended.err, /^Still waiting for the provider \(call_\S+\), .*: gw activity show call_/m);
+    assert.ok(!ended.err.includes("Still waiting for a person"), ended.err);
   });
 
   test("a call that is refused before anybody is asked does not say that it waits", async () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import type { Run } from "../src/gateway/run/run.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
+import { describeWait } from "../src/surfaces/plane/describe-wait.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { untilDone } from "./support/clock.ts";
 import { type Bench, type BenchOptions, denies, startBench } from "./support/gateway.ts";
@@ -107,6 +108,20 @@ test("what a person puts on the arguments beside the card of a redirect holds fo
     await getting;
     assert.equal(provider.received.length, before + sends);
   }
+});
+
+test("an agent whose call is under way and waits for the card of a redirect is told that a person is asked", async () => {
+  const run = await bench.openApproved(caller, [GET]);
+  provider.answer((_, response) => response.writeHead(307, { location: "/v1/others/7" }).end());
+  const call = bench.gateway.startCall(caller, run.id, { action: GET, input: { id: "7" } });
+  const { approvalId, mode } = await bench.waiting();
+  assert.equal(mode, "redirect");
+  assert.deepEqual(describeWait(call), { approval_id: approvalId, waits_for: "person" });
+  await bench.approve();
+  await untilDone(bench.time, 0, () => provider.received.length === 2);
+  assert.equal(describeWait(call).waits_for, "person", "asked about the next one");
+  await bench.deny("not there");
+  assert.equal((await call.done).outcome, "error");
 });
 
 test("a condition on an action that the card does not ask for decides nothing", async () => {

@@ -19,7 +19,7 @@ import { type CallRequest, type Prepared, prepare, reachable } from "./prepare.t
 import type { DenialRecorder } from "./record/denials.ts";
 import { UNTOLD } from "./record/requests.ts";
 import { lookAtTarget } from "./rollback/stale.ts";
-import type { Call, Run } from "./run/run.ts";
+import type { Call, Run, Wait } from "./run/run.ts";
 import { StartedCall } from "./run/started-call.ts";
 import { callCancelled, unlessTakenBack } from "./take-back.ts";
 import { findTicket, ticketUsed } from "./ticket/ticket.ts";
@@ -127,6 +127,9 @@ async function dispatch(
     stream: request.stream,
     keepsBytes: request.keepsBytes,
     after: closingOf(core, prepared, request, call),
+    onWait: (wait: Wait | null): void => {
+      call.wait = wait;
+    },
   };
   const confirmed = sending.ticket === undefined ? sending : await confirmTicket(core, sending);
   const carried = carryOut(core, confirmed, prepared, claim);

@@ -7,6 +7,7 @@ import type { Answered } from "../../conventions/outcome/observation.ts";
 import type { CallResult, ResponseRecord } from "../../conventions/outcome/result.ts";
 import { observationRecord, WrittenJson } from "../../conventions/outcome/result.ts";
 import { decideRetry } from "../../conventions/outcome/retry.ts";
+import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
@@ -70,7 +71,7 @@ export async function follow(core: AttemptNeeds, first: Sending): Promise<Follow
     }
     const waitMs = retryWaitMs(core, sending, attempted, tries, firstSentMs);
     if (waitMs === null) return { ...attempted, result: resultOf(sending, attempted, null), firstSentMs };
-    await core.ports.sleep.sleep(waitMs, sending.run.over.signal);
+    await pause(core, sending, attempted, waitMs);
     const repeat = await allowRepeat(core, sending, sayAgain(attempted));
     if (repeat === null) return { ...attempted, result: resultOf(sending, attempted, null), firstSentMs };
     sending = repeat;
@@ -152,9 +153,20 @@ function retryWaitMs(
   return decision.kind === "retry" ? decision.waitMs : null;
 }
 
-function sayAgain({ observation }: Attempted): string {
-  const seen = observation.kind === "answered" ? `status ${observation.status}` : observation.reason;
-  return `it is sent again after ${seen}`;
+/** Whoever asks about the call meanwhile is told when it goes on. */
+async function pause({ ports }: AttemptNeeds, sending: Sending, attempted: Attempted, waitMs: number): Promise<void> {
+  const { onWait } = sending;
+  onWait?.({ until: isoTime(ports.clock.wallMs() + waitMs), after: whatCame(attempted) });
+  await ports.sleep.sleep(waitMs, sending.run.over.signal);
+  onWait?.(null);
+}
+
+function whatCame({ observation }: Attempted): string {
+  return observation.kind === "answered" ? `status ${observation.status}` : observation.reason;
+}
+
+function sayAgain(attempted: Attempted): string {
+  return `it is sent again after ${whatCame(attempted)}`;
 }
 
 /** How long the provider knows the request by its token. Past that a repeat would be a second request. */

@@ -126,7 +126,7 @@ function isOwnPath(
 
 async function ask(
   core: Pick<AttemptNeeds, "acceptTicket" | "desk" | "posture">,
-  { run, session, callId, outbound, ticket, request }: Sending,
+  { run, session, callId, outbound, ticket, request, onWait }: Sending,
   target: Pick<RedirectTarget, "url" | "method"> & Partial<RedirectTarget>,
   because: string,
   mode: "redirect" | "each_use" = "redirect",
@@ -145,6 +145,7 @@ async function ask(
     ...(ticket === undefined ? {} : { ticket: ticket.evidence }),
   };
   const asked = core.desk.ask(writeQuestion(core, { mode, run, caller: session.caller, scope: null, call }));
+  onWait?.({ approvalId: asked.approvalId });
   try {
     const decision = await asked.answer;
     requireScope(narrowScope(session.scope, decision.statement.narrow), outbound);
@@ -152,6 +153,8 @@ async function ask(
   } catch (error) {
     if (error instanceof Denied) return null;
     throw error;
+  } finally {
+    onWait?.(null);
   }
 }
 

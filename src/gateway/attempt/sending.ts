@@ -12,7 +12,7 @@ import type { HttpLoan } from "../../vault/lent.ts";
 import type { Authorization } from "../approval/authorize.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { AnswerHolder, AnswerSink, Counted, StateRow } from "../ports.ts";
-import type { Run, Session } from "../run/run.ts";
+import type { Run, Session, Wait } from "../run/run.ts";
 import type { Errand } from "../steps.ts";
 import type { TicketUse } from "../ticket/tickets.ts";
 
@@ -91,6 +91,8 @@ export interface Sending extends Shot {
   /** As it stood on the card, for an action that needs one. */
   readonly ticket?: TicketUse | undefined;
   readonly custody?: undefined;
+  /** Told what the next send waits for, and with null when it no longer does. */
+  readonly onWait?: (wait: Wait | null) => void;
 }
 
 /** A read that the gateway makes for an operation, paid by the operation's own allowance. It outlives the session. */

@@ -130,7 +130,12 @@ export interface Call {
   onTakenBack: (() => void) | null;
   state: "pending" | "sending" | "done" | "denied";
   approvalId: ApprovalId | null;
+  /** Between two of its sends. */
+  wait: Wait | null;
 }
+
+/** What the next send of a call waits for: a person's answer, or a time, after what the last one came to. */
+export type Wait = { readonly approvalId: ApprovalId } | { readonly until: string; readonly after: string };
 
 export function newTally(): Tally {
   return { calls: 0, success: 0, error: 0, denied: 0, unknown: 0, unknownCalls: [] };

@@ -1,7 +1,7 @@
 import { type CallResult, heldBytes, isOneText, writeResult } from "../../conventions/outcome/result.ts";
 import { Fault } from "../../kernel/failure.ts";
 import type { ApprovalId, CallId, RunId } from "../../kernel/ids.ts";
-import type { Call } from "./run.ts";
+import type { Call, Wait } from "./run.ts";
 
 /**
  * A call as it is held until it is forgotten. Its result is held as the text that it is answered with, where that is not
@@ -19,6 +19,7 @@ export class StartedCall implements Call {
   onTakenBack: (() => void) | null = null;
   state: Call["state"] = "pending";
   approvalId: ApprovalId | null = null;
+  wait: Wait | null = null;
   written: string | null = null;
   #done: Promise<CallResult> | null = null;
 

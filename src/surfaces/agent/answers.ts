@@ -64,15 +64,22 @@ export const runAnswer = object(
 );
 
 /** A call that still waits for a person or for the provider. */
-export const pendingAnswer = object({
-  call_id: text,
-  run_id: text,
-  action: text,
-  state: text,
-  created_at: text,
-  approval_id: textOrNull,
-  status_path: text,
-});
+export const pendingAnswer = object(
+  {
+    call_id: text,
+    run_id: text,
+    action: text,
+    state: { enum: ["pending", "sending"] },
+    created_at: text,
+    approval_id: textOrNull,
+    status_path: text,
+  },
+  {
+    waits_for: { enum: ["person", "provider"] },
+    /** While it waits to be sent again: until when, and after what. */
+    paused: object({ until: text, after: text }),
+  },
+);
 export const callAnswers = {
   200: { description: "The result; an unknown outcome is one too", schema: resultSchema },
   202: { description: "Still pending", schema: pendingAnswer },

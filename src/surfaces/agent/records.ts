@@ -4,6 +4,7 @@ import { scopeRecord } from "../../conventions/scope/scope.ts";
 import type { Definition } from "../../gateway/outbound/outbound.ts";
 import type { Call, Run, Session, Tally } from "../../gateway/run/run.ts";
 import type { JsonObject } from "../../kernel/json.ts";
+import { describeWait } from "../plane/describe-wait.ts";
 import type { ActionView, PendingView, RunView } from "./answers.ts";
 
 /** What agents get to see, in the specification's names. None of it says how a person decided or what else exists. */
@@ -35,10 +36,10 @@ export function pendingCallRecord(call: Call): PendingView {
     call_id: call.id,
     run_id: call.runId,
     action: call.action,
-    state: call.state,
+    state: call.state === "pending" ? "pending" : "sending",
     created_at: call.createdAt,
-    approval_id: call.approvalId,
     status_path: `/v1/calls/${call.id}`,
+    ...describeWait(call),
   };
 }
 

@@ -22,6 +22,7 @@ function callOf(state: Call["state"], done: Promise<CallResult>): Call {
     state,
     done,
     asking: 0,
+    wait: null,
     resultBytes: 0,
   } as never;
 }

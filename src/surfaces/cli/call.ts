@@ -7,7 +7,7 @@ import { counted, showBounded, showIdentifier, showText } from "../../kernel/dis
 import { Denied } from "../../kernel/failure.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json.ts";
 import type { ActionView, RunView } from "../agent/answers.ts";
-import { type AgentClient, type CallAnswer, connectAgent } from "../client/agent.ts";
+import { type AgentClient, type CallAnswer, connectAgent, type PendingCall } from "../client/agent.ts";
 import { Unreachable } from "../client/connection.ts";
 import { answering } from "./answer.ts";
 import { type CliIo, type Exit, exits } from "./io.ts";
@@ -69,7 +69,10 @@ export function reworded({ code, errors, retryAllowed, extra }: Denied, message:
 
 const ABOUT_ARGUMENTS: ReadonlySet<Code> = new Set(["schema_violation", "segment_refused", "json_malformed"]);
 
-/** Waits for a call, and says so once a person is really asked: what is refused before that keeps nobody waiting. */
+/**
+ * Waits for a call, and says what for: once a person is really asked (what is refused before that keeps nobody waiting), and
+ * each time that it waits to be sent again.
+ */
 export async function awaitCall(
   client: AgentClient,
   begin: (waitSeconds: number) => Promise<CallAnswer>,
@@ -79,15 +82,18 @@ export async function awaitCall(
 ): Promise<CallAnswer> {
   let begun = false;
   try {
-    let left = wait - Math.min(wait, LOOK_SECONDS);
-    let answer = await begin(wait - left);
+    let look = Math.min(wait, FIRST_LOOK_SECONDS);
+    let left = wait - look;
+    let answer = await begin(look);
     begun = true;
+    let said: string | null = null;
     while (answer.kind === "pending" && left > 0) {
-      const asked = answer.approval_id !== null;
-      if (asked && !json) io.err(told);
-      const next = asked ? left : Math.min(left, LOOK_SECONDS);
-      left -= next;
-      answer = await client.waitForCall(answer.call_id, next);
+      const line = sayWaiting(answer, told);
+      if (line !== null && line !== said && !json) io.err(line);
+      said = line;
+      look = Math.min(left, look * 2, MOST_LOOK_SECONDS);
+      left -= look;
+      answer = await client.waitForCall(answer.call_id, look);
     }
     return answer;
   } catch (error) {
@@ -99,7 +105,15 @@ export async function awaitCall(
 const NOT_KNOWN =
   "Whether the call was sent is not known here. Have a person look before it is asked for again: gw activity";
 
-const LOOK_SECONDS = 1;
+const FIRST_LOOK_SECONDS = 1;
+const MOST_LOOK_SECONDS = 8;
+
+/** What a call waits for, where that is worth a word. */
+function sayWaiting({ waits_for, approval_id, paused }: PendingCall, told: string): string | null {
+  if (waits_for === "person") return approval_id === null ? null : told;
+  if (paused === undefined) return null;
+  return `The provider did not take it yet (${showText(paused.after)}); it is sent again by itself at ${showText(paused.until)}.`;
+}
 
 /** The run that was named, the one of the `gw run` above this process, or a new one. */
 export async function runFor(
@@ -178,11 +192,8 @@ function readValue(text: string): JsonValue {
 /** The answer on standard output, so that it can be piped; everything about it on standard error. */
 export function report(answer: CallAnswer, { json }: BaseOptions, io: CliIo, reads = false): Exit {
   if (answer.kind === "pending") {
-    if (json) io.out(JSON.stringify({ ...answer, state: "pending" }));
-    else
-      io.err(
-        `Still waiting for a person (${answer.approval_id ?? answer.call_id}). This process must stay alive for the approval; run it again with a longer --wait.`,
-      );
+    if (json) io.out(JSON.stringify(answer));
+    else io.err(stillWaiting(answer));
     return exits.pending;
   }
   const { result } = answer;
@@ -199,6 +210,12 @@ export function report(answer: CallAnswer, { json }: BaseOptions, io: CliIo, rea
     case "unknown":
       return exits.unknown;
   }
+}
+
+function stillWaiting({ waits_for, approval_id, call_id }: PendingCall): string {
+  return waits_for === "person"
+    ? `Still waiting for a person (${approval_id ?? call_id}). This process must stay alive for the approval; run it again with a longer --wait.`
+    : `Still waiting for the provider (${call_id}), longer than --wait. What becomes of it: gw activity show ${call_id}`;
 }
 
 function resultLines(result: CallResult, reads: boolean): readonly string[] {

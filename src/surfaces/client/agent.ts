@@ -14,6 +14,7 @@ import {
   callAnswer,
   carriedAnswer,
   operationAnswer,
+  type PendingView,
   pieceAnswer,
   type RunView,
   runAnswer,
@@ -22,11 +23,7 @@ import type { Door } from "../place/place.ts";
 import { type AskOptions, openConnection, Unreachable } from "./connection.ts";
 
 /** A call that still waits for a person or for the provider. Ask again with `waitForCall`; never repeat the call. */
-export interface PendingCall {
-  readonly kind: "pending";
-  readonly call_id: string;
-  readonly approval_id: string | null;
-}
+export type PendingCall = PendingView & { readonly kind: "pending"; readonly waits_for: "person" | "provider" };
 
 export type CallAnswer = { readonly kind: "result"; readonly result: CallResult } | PendingCall;
 
@@ -114,7 +111,9 @@ export function connectAgent(door: Door): AgentClient {
   const askCall = async (method: "GET" | "POST", at: string, options: AskOptions): Promise<CallAnswer> => {
     const told = await connection.ask(callAnswer, method, at, options);
     if ("outcome" in told) return { kind: "result", result: told };
-    return { kind: "pending", call_id: told.call_id, approval_id: told.approval_id };
+    // A gateway of an older version does not say.
+    const waits_for = told.waits_for ?? (told.state === "pending" ? "person" : "provider");
+    return { kind: "pending", ...told, waits_for };
   };
   const path = (...segments: string[]): string => `/v1/${segments.map(encodeURIComponent).join("/")}`;
   const errand =

@@ -6,6 +6,7 @@ import { codes } from "../../kernel/codes.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import type { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
+import { describeWait, type WaitRecord } from "../plane/describe-wait.ts";
 
 /**
  * What agents get. Structured content says it for programs and one text says the same for models. An unknown outcome is
@@ -37,7 +38,8 @@ function writtenBody({ body }: ResponseRecord): string | null {
 }
 
 export function pendingResult(call: Call): CallToolResult {
-  const waitsFor = call.state === "sending" ? "the provider to answer" : "a person to approve it";
+  const waiting = describeWait(call);
+  const waitsFor = waiting.waits_for === "person" ? "a person to approve it" : sayProvider(waiting);
   const next = `Call gw_wait with {"id":"${call.id}"} for the result. Do not call the tool again: that would be a second call.`;
   return write(
     {
@@ -45,12 +47,17 @@ export function pendingResult(call: Call): CallToolResult {
       call_id: call.id,
       run_id: call.runId,
       action: call.action,
-      approval_id: call.approvalId,
+      ...waiting,
       next,
     },
     `Pending: the call waits for ${waitsFor}. ${next}`,
     false,
   );
+}
+
+function sayProvider({ paused }: WaitRecord): string {
+  if (paused === undefined) return "the provider to answer";
+  return `the provider, which did not take it yet (${paused.after}): it is sent again by itself at ${paused.until}`;
 }
 
 /** A refusal is a result with its code and reason, never a dead call. */

@@ -52,6 +52,8 @@ export const outcomeSchema = {
     response: orNull({ type: "object" }),
     plan: { type: "object" },
     approval_id: maybeText,
+    waits_for: { type: "string", enum: ["person", "provider"] },
+    paused: { type: "object", properties: { until: text, after: text } },
     next: text,
     code: text,
     message: text,

@@ -100,7 +100,7 @@ export function serveMcp(opening: McpOpening): void {
 }
 
 const INSTRUCTIONS = `Every tool but those named gw_* acts on a real system through a gateway that holds the credentials. A person approves the session at your first call, and some calls one by one; this can take minutes.
-A result with state "pending" means that nobody has decided yet: call gw_wait with its id, at most ${WAIT_SECONDS} seconds at a time, and never repeat the call itself.
+A result with state "pending" means that nobody has decided yet, or that the provider has not answered: call gw_wait with its id, at most ${WAIT_SECONDS} seconds at a time, and never repeat the call itself.
 A result with state "denied" carries a code and a reason: do not look for another way around it.
 An outcome "unknown" means that the action may have happened: do not repeat it and do not report it as failed; gw_reconcile finds out.
 A result with an operation_id may be a job that goes on: gw_wait with that id gives its end.
