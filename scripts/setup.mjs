@@ -2,7 +2,7 @@
 // Plain JavaScript on purpose: nothing of ours is installed yet when this starts.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -68,6 +68,7 @@ function installNodePackages() {
     .digest("hex");
   const present = existsSync(stamp) && existsSync(pinned) ? readFileSync(stamp, "utf8") : "";
   if (present === wanted) return;
+  requireWritable();
   console.error("setup: installing the npm packages and the pinned Node (once)");
   run(
     "npm",
@@ -84,6 +85,17 @@ function installNodePackages() {
   }
   mkdirSync(dirname(stamp), { recursive: true });
   writeFileSync(stamp, wanted);
+}
+
+function requireWritable() {
+  try {
+    accessSync(root, constants.W_OK);
+  } catch {
+    fail(
+      `you cannot write to ${root}, so nothing can be installed there`,
+      "Clone it to a folder of your own, or have whoever owns this one run the command once.",
+    );
+  }
 }
 
 /**

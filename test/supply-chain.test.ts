@@ -16,6 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { requireSignatures } from "../scripts/package/signatures.ts";
+import { asUser } from "./support/home.ts";
 
 const root = join(import.meta.dirname, "..");
 const gw = join(root, "bin", "gw");
@@ -52,11 +53,26 @@ function folderFor(t: TestContext): string {
   return folder;
 }
 
-test("a pinned Node that is not the released one is never started", (t) => {
+/** As much of a clone as it takes to install. */
+function cloneFor(t: TestContext): string {
   const folder = folderFor(t);
   for (const part of ["scripts/setup.mjs", "package.json", "package-lock.json", "bin/node-digests.json"]) {
     cpSync(join(root, part), join(folder, part));
   }
+  return folder;
+}
+
+test("in a clone that whoever starts it cannot write, that is said and nothing is tried", asUser, (t) => {
+  const folder = cloneFor(t);
+  chmodSync(folder, 0o555);
+  const done = spawnSync(process.execPath, [join(folder, "scripts/setup.mjs"), "start"], { encoding: "utf8" });
+  chmodSync(folder, 0o755);
+  assert.equal(done.status, 1, done.stderr);
+  assert.match(done.stderr, /^setup: you cannot write to \S+, so nothing can be installed there\. Clone it/);
+});
+
+test("a pinned Node that is not the released one is never started", (t) => {
+  const folder = cloneFor(t);
   const node = join(folder, "node_modules", "node", "bin", "node");
   mkdirSync(join(node, ".."), { recursive: true });
   writeFileSync(node, `#!/bin/sh\ntouch ${join(folder, "started")}\necho v24.21.0\n`, { mode: 0o755 });
