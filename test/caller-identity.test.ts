@@ -1,9 +1,19 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { copyFileSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  copyFileSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import { encodeCaller } from "../src/conventions/caller/evidence.ts";
 import type { CallerEnd, LiveCaller } from "../src/conventions/caller/port.ts";
 import { Denied } from "../src/kernel/failure.ts";
@@ -115,6 +125,17 @@ describe("a caller is named by the operating system", asAttack, () => {
 
 for (const { way, askKernelForExec } of ways) {
   describe(`a caller ends with its process image (${way})`, asAttack, () => {
+    test("a gateway that can open no more files ends nobody for that", async () => {
+      await withCaller({ askKernelForExec }, async (caller) => {
+        const ends: unknown[] = [];
+        caller.onExit((end) => ends.push(end));
+        const giveBack = takeDescriptors();
+        // Where the kernel does not say it, everybody is looked at twice a second.
+        await pause(1_200).finally(giveBack);
+        assert.deepEqual([ends, caller.check()], [[], { kind: "same" }]);
+      });
+    });
+
     test("the process exits: the caller is gone", async () => {
       await withCaller({ askKernelForExec }, async (caller, attacker) => {
         const ended = endOf(caller);
@@ -311,4 +332,28 @@ function fieldsOf(pid: number): readonly string[] {
 
 function digestOf(path: string): string {
   return `sha256:${createHash("sha256").update(readFileSync(path)).digest("hex")}`;
+}
+
+/** All that this process may open, until they are given back. */
+function takeDescriptors(): () => void {
+  const limit = (soft: string) => execFileSync("prlimit", ["--pid", String(process.pid), `--nofile=${soft}:`]);
+  const before = execFileSync("prlimit", [
+    "--pid",
+    String(process.pid),
+    "--nofile",
+    "--output",
+    "SOFT",
+    "--noheadings",
+  ]);
+  limit(String(readdirSync("/proc/self/fd").length + 16));
+  const taken: number[] = [];
+  try {
+    for (;;) taken.push(openSync("/dev/null", "r"));
+  } catch (error) {
+    assert.equal((error as NodeJS.ErrnoException).code, "EMFILE");
+  }
+  return () => {
+    for (const fd of taken) closeSync(fd);
+    limit(before.toString("utf8").trim());
+  };
 }

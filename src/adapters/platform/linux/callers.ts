@@ -166,8 +166,8 @@ export function createLinuxCallers(options: LinuxCallerOptions): CallerPlatform 
 
   /** The kernel says that something ended; the check says what. */
   function look(entry: Entry): void {
-    const check = entry.hold.examine();
-    if (check.kind === "gone" || check.kind === "replaced") finish(entry, check);
+    const check = examineNow(entry.hold);
+    if (check?.kind === "gone" || check?.kind === "replaced") finish(entry, check);
   }
 
   /** One round after the other, however long one takes. What gw-ident cannot tell now it is asked again in the next. */
@@ -277,6 +277,15 @@ function countTurns(): () => number {
     asked = true;
     return turn;
   };
+}
+
+/** Undefined where it cannot be told now: the next look tells. */
+function examineNow(hold: Hold): CallerCheck | undefined {
+  try {
+    return hold.examine();
+  } catch (error) {
+    return unlessDenied(error);
+  }
 }
 
 function unlessDenied(error: unknown): undefined {

@@ -9,7 +9,7 @@ import { createImageInspector, type ImageInspector, type ImageSettings } from ".
 import type { ImageAnswer } from "./image/inspect-worker.ts";
 import type { Mapped } from "./image/mount.ts";
 import { type ImageKnown, isUntold, parseCommand, readInterpreter } from "./interpreter.ts";
-import { inodeOf, type Mapping, parseMaps, readProc } from "./proc.ts";
+import { inodeOf, inspectProc, type Mapping, parseMaps } from "./proc.ts";
 
 /** What signed policy says about images. Read anew for every caller, so that a change of policy takes effect. */
 export interface CallerPolicy extends ImageSettings {
@@ -28,7 +28,7 @@ export function createEvidenceReader(policy: () => CallerPolicy): EvidenceReader
   let own: Promise<string | null> | null = null;
   return async (hold) => {
     const { path } = hold;
-    const command = parseCommand(readProc(hold.directory, "cmdline", COMMAND_LIMIT) ?? Buffer.alloc(0));
+    const command = parseCommand(inspectProc(hold.directory, "cmdline", COMMAND_LIMIT) ?? Buffer.alloc(0));
     const ancestors = walkAncestry(hold.peer.pid);
     const mappings = listMappedFiles(hold);
     const answer = await inspector.inspect({ fd: hold.image, directory: hold.directory, path, mappings });

@@ -9,6 +9,7 @@ import { isAlive, type Peer } from "./peer.ts";
 import {
   inodeIn,
   inodeOf,
+  inspectProc,
   landmarksOf,
   type Mapping,
   openProcess,
@@ -17,7 +18,6 @@ import {
   parseTracer,
   pathIn,
   readLink,
-  readProc,
   readWhole,
 } from "./proc.ts";
 
@@ -96,8 +96,11 @@ export function holdProcess(peer: Peer, { askKernel = true, foreign }: HoldOptio
     const mappings = parseMaps(mapsText);
     const landmarks = landmarksOf(mappings);
     if (lent !== undefined && lent.landmarks !== landmarks) throw unreadable(peer);
-    const look = foreign === undefined ? () => lookInside(directory) : () => seen(foreign.ident.look(peer));
-    const check = createCheck({ peer, execWatch, maps, stat, status, first, imageInode, look });
+    const imageNow =
+      foreign === undefined ? () => inodeIn(directory, "exe") : () => seen(foreign.ident.look(peer)).imageInode;
+    const landmarksNow =
+      foreign === undefined ? () => readLandmarks(directory) : () => seen(foreign.ident.look(peer)).landmarks;
+    const check = createCheck({ peer, execWatch, maps, stat, status, first, imageInode, imageNow });
     return {
       peer,
       directory,
@@ -113,7 +116,7 @@ export function holdProcess(peer: Peer, { askKernel = true, foreign }: HoldOptio
       examine() {
         const found = check();
         // A helper made with CLONE_VM keeps the old address space alive: a fresh look at the present one tells.
-        const moved = execWatch === undefined && found.kind === "same" && look().landmarks !== landmarks;
+        const moved = execWatch === undefined && found.kind === "same" && landmarksNow() !== landmarks;
         return moved ? replaced("its address space is another one") : found;
       },
       async sweep() {
@@ -141,21 +144,12 @@ interface Baseline {
   readonly status: number;
   readonly first: { readonly startTime: string; readonly layout: string };
   readonly imageInode: string;
-  look(): Look;
-}
-
-/** The image and the address space as they are now, where the kernel does not report exec. */
-interface Look {
-  readonly imageInode: string | null;
-  readonly landmarks: string | undefined;
-}
-
-function lookInside(directory: number): Look {
-  return { imageInode: inodeIn(directory, "exe"), landmarks: readLandmarks(directory) };
+  /** As it is now, where the kernel does not report exec. */
+  imageNow(): string | null;
 }
 
 /** What gw-ident opened this time, looked at and given back. */
-function seen(opened: Opened): Look {
+function seen(opened: Opened): { readonly imageInode: string | null; readonly landmarks: string } {
   const imageInode = inodeOf(`/proc/self/fd/${opened.image}`);
   closeOpened(opened);
   return { imageInode, landmarks: opened.landmarks };
@@ -200,7 +194,7 @@ function compare(base: Baseline, ended: boolean): CallerCheck {
   if (stat.exiting) return { kind: "gone" };
   if (ended) return replaced("exec");
   if (stat.layout !== base.first.layout) return replaced("its memory layout changed");
-  if (base.look().imageInode !== base.imageInode) return replaced("its executable is another file");
+  if (base.imageNow() !== base.imageInode) return replaced("its executable is another file");
   return { kind: "same" };
 }
 
@@ -209,7 +203,7 @@ function replaced(what: string): CallerCheck {
 }
 
 function readLandmarks(directory: number): string | undefined {
-  const text = readProc(directory, "maps", MAPS_LIMIT)?.toString("latin1");
+  const text = inspectProc(directory, "maps", MAPS_LIMIT)?.toString("latin1");
   return text === undefined ? undefined : landmarksOf(parseMaps(text));
 }
 

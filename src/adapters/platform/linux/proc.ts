@@ -1,4 +1,5 @@
 import { closeSync, constants, openSync, readlinkSync, readSync } from "node:fs";
+import { descriptorsExhausted } from "../descriptors.ts";
 import { loadLibc } from "./libc.ts";
 
 const AT_FDCWD = -100;
@@ -54,10 +55,21 @@ export function pathIn(directory: number, name: string): string {
 
 /** Reads one file of /proc, bounded: what is longer than the limit is not a file we understand. */
 export function readProc(directory: number, name: string, limitBytes: number): Buffer | undefined {
+  try {
+    return inspectProc(directory, name, limitBytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The same, but Denied where it is this process that can open nothing more: that says nothing of the one that is looked at. */
+export function inspectProc(directory: number, name: string, limitBytes: number): Buffer | undefined {
   let fd: number;
   try {
     fd = openSync(pathIn(directory, name), constants.O_RDONLY);
-  } catch {
+  } catch (error) {
+    const ours = descriptorsExhausted(error);
+    if (ours !== undefined) throw ours;
     return undefined;
   }
   try {
