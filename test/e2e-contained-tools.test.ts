@@ -9,6 +9,7 @@ import {
   asUser,
   type Gateway,
   Home,
+  type Members,
   makeFolder,
   openPlane,
   openRun,
@@ -172,6 +173,48 @@ describe("git and npm work through the packs that come with gw", asUser, () => {
       const logged = (await home.events("action_finished")).find(({ call_id }) => call_id === told?.["call_id"]);
       assert.deepEqual([told?.["status"], told?.["outcome"], logged?.["outcome"]], [200, ...outcome]);
     }
+    rmSync(hook);
+  });
+
+  /** A push that no git would write: as the lines that they are, with a packfile of no objects. */
+  async function pushLines(clone: string, lines: readonly string[], capabilities: string): Promise<Members> {
+    const [first = "", ...others] = lines;
+    const head = [`${first}\0 ${capabilities}`, ...others].map(
+      (one) => (Buffer.byteLength(one) + 4).toString(16).padStart(4, "0") + one,
+    );
+    const { stdout } = spawnSync("git", ["pack-objects", "--stdout", "-q"], { cwd: clone, input: "" });
+    const reply = await wrapper.ask("POST", `/v1/runs/${current}/requests`, {
+      origin: host.origin,
+      method: "POST",
+      target: "/octo/app.git/git-receive-pack",
+      headers: [
+        ["content-type", "application/x-git-receive-pack-request"],
+        ["accept", "application/x-git-receive-pack-result"],
+      ],
+      body: Buffer.concat([Buffer.from(`${head.join("")}0000`), stdout]).toString("base64"),
+    });
+    return reply.body;
+  }
+
+  test("a push that hides what became of its refs is not taken, or is called neither done nor refused", {
+    skip: lacks("git"),
+  }, async () => {
+    const hook = join(work, "repos", "octo", "app.git", "hooks", "update");
+    writeFileSync(hook, "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+    const clone = join(work, "again");
+    const [none, before, now] = [
+      "0".repeat(40),
+      ...(await must(["git", "rev-parse", "HEAD~1", "HEAD"], clone)).split("\n"),
+    ];
+    const twice = [`${none} ${now} refs/heads/twice`, `${now} ${before} refs/heads/twice`];
+    const refused = await pushLines(clone, twice, "report-status");
+    assert.equal(refused["reason"], "Refused by gw - request_not_in_packs");
+    const pushing = pushLines(clone, [`${none} ${now} refs/heads/silent`], "quiet");
+    const [card] = await home.approvals();
+    await home.approve(idOf(card, "approval_id"));
+    const told = await pushing;
+    const logged = (await home.events("action_finished")).find(({ call_id }) => call_id === told["call_id"]);
+    assert.deepEqual([told["outcome"], logged?.["outcome"]], ["unknown", "unknown"]);
     rmSync(hook);
   });
 

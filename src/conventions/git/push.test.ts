@@ -9,6 +9,7 @@ const [A, B, NONE] = ["a1".repeat(20), "b2".repeat(20), "0".repeat(40)];
 const PACK = Buffer.from("PACK and more");
 const line = (text: string): string => (Buffer.byteLength(text) + 4).toString(16).padStart(4, "0") + text;
 const update = (change: Partial<RefUpdate> = {}): RefUpdate => ({ ref: "refs/heads/main", old: A, new: B, ...change });
+const other = update({ ref: "refs/heads/other" });
 const push = (change: Partial<Push> = {}): Push => ({
   ...{ shallow: [], updates: [update()], capabilities: ["report-status"], options: [], packfile: PACK },
   ...change,
@@ -95,7 +96,7 @@ test("a ref has a name that git takes and two commits of one length, when it is 
   ];
   for (const change of changes) {
     const { old, new: next, ref } = update(change);
-    assert.throws(() => writePush(push({ updates: [update(), update(change)] })), malformed, ref);
+    assert.throws(() => writePush(push({ updates: [other, update(change)] })), malformed, ref);
     assert.throws(() => readPush(Buffer.from(`${line(`${old} ${next} ${ref}\0 x`)}0000`)), malformed, ref);
   }
 });
@@ -104,9 +105,18 @@ test("a ref that goes from no commit to none is no push: git takes it for a dele
   for (const none of [NONE, "0".repeat(64)]) {
     const nowhere = update({ old: none, new: none });
     assert.throws(() => readPush(Buffer.from(`${line(`${none} ${none} refs/heads/main\0 x`)}0000`)), malformed);
-    assert.throws(() => writePush(push({ updates: [update(), nowhere] })), malformed);
+    assert.throws(() => writePush(push({ updates: [other, nowhere] })), malformed);
     assert.match(describePush({ updates: [nowhere] as never })[0] ?? "", /DELETES/);
   }
+});
+
+test("a push names a ref once: a host could move it by the one line and refuse it by the other", () => {
+  const twice = [update(), other, update({ new: "c3".repeat(20) })];
+  const [first = "", ...more] = twice.map((one) => `${one.old} ${one.new} ${one.ref}`);
+  const bytes = Buffer.from(`${line(`${first}\0 report-status`)}${more.map(line).join("")}0000PACK`);
+  assert.throws(() => readPush(bytes), malformed);
+  assert.throws(() => writePush(push({ updates: twice })), malformed);
+  writePush(push({ updates: twice.slice(0, 2) }));
 });
 
 test("what git could not read is not written", () => {

@@ -45,6 +45,7 @@ export function readPush(body: Buffer): Push {
     .split(" ")
     .filter((one) => one !== "");
   const updates = [first.slice(0, nul), ...others].map(readUpdate);
+  requireOnce(updates);
   const shallow = lines.lines.slice(0, at).map((one) => SHALLOW.exec(one)?.[1] ?? "");
   const optioned = capabilities.includes("push-options");
   const rest = optioned ? readLines(body, lines.end) : { lines: [], end: lines.end };
@@ -57,6 +58,7 @@ export function writePush({ shallow, updates, capabilities, options, packfile }:
   const [first, ...rest] = updates.map((one) => `${one.old} ${one.new} ${one.ref}`);
   if (first === undefined) throw malformed("it names no ref");
   for (const one of updates) readUpdate(`${one.old} ${one.new} ${one.ref}`);
+  requireOnce(updates);
   if (!capabilities.every((one) => CAPABILITY.test(one))) throw malformed("a capability is no word");
   const edge = shallow.map((one) => `shallow ${one}\n`);
   if (!edge.every((one) => SHALLOW.test(one))) throw malformed("a shallow commit is none");
@@ -85,6 +87,11 @@ function readUpdate(text: string): RefUpdate {
   if (ref.includes("..") || ref.includes("//") || ref.endsWith("/") || ref.endsWith(".") || ref.endsWith(".lock"))
     throw malformed("a ref has a name that git does not take");
   return { ref, old, new: next };
+}
+
+/** No git writes it otherwise, and a host that moves it once and refuses it once has a report that could be read in two ways. */
+function requireOnce(updates: readonly RefUpdate[]): void {
+  if (new Set(updates.map(({ ref }) => ref)).size < updates.length) throw malformed("a ref is named twice");
 }
 
 function line(text: string): string {

@@ -63,6 +63,7 @@ test("the report is looked for in the band of the data, however it was cut", () 
   );
 });
 
-test("who asked for no report is held to the status", () => {
-  assert.equal(held(Buffer.alloc(0), ["a"], ["side-band-64k", "quiet"]), "success");
+test("a push that asks for no report proves nothing", () => {
+  for (const body of [Buffer.alloc(0), report("unpack ok\n", "ok refs/heads/a\n")])
+    assert.equal(held(body, ["a"], ["quiet"]), UNCLEAR);
 });

@@ -10,14 +10,13 @@ const STATUS = /^(ok|ng) (refs\/[^ \n]+)(?: [^\n]*)?\n?$/;
 
 /**
  * A host answers 200 to every push that it could read, and says in its report what became of each ref. Where it moved none
- * that is its own no; where it says nothing of one nobody knows.
+ * that is its own no; where it says nothing of one, or whoever pushes asked it not to say, nobody knows.
  */
 export function holdToReport(verdict: Verdict, sent: SentBody | null): Verdict {
   if (verdict.kind !== "success" || sent === null || isSpooled(sent)) return verdict;
   const push = readPush(sent);
-  if (!push.capabilities.some((one) => ASKS.has(one))) return verdict;
   const { observation } = verdict;
-  const moved = countMoved(push, observation.body);
+  const moved = push.capabilities.some((one) => ASKS.has(one)) ? countMoved(push, observation.body) : null;
   if (moved === null) return { kind: "unknown", reason: "answer_unclear", observation };
   return moved > 0 ? verdict : { kind: "error", reason: "provider_said_no", observation };
 }
