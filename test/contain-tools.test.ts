@@ -146,3 +146,29 @@ curl -sS "https://paste.example/items/17?deep=true"; curl -sS -H "authorization:
     assert.equal(alone.code, 2, alone.err);
   },
 );
+
+test(
+  "what a box sends or leaves behind does not keep a run that learns from its end, nor from its drafts",
+  skip,
+  async () => {
+    const odd = ["http://shop.example/ -H host:999.1.1.1", "-k https://shop.example/ -H host:shop.example:99999"];
+    const drafts = join(home.folder, "..", "odd-drafts");
+    const asked = [...odd, "https://shop.example/things/7"].map((one) => `curl -sS -o /dev/null ${one}`).join("; ");
+    const learned = await contained(home, `${asked}; exit 7`, { extra: ["--learn", drafts] });
+    assert.equal(learned.code, 7, learned.err);
+    assert.match(learned.err, /3 calls: 0 success, 0 error, 3 denied/);
+    assert.deepEqual(readdirSync(drafts), ["shop-example.yaml"]);
+    const run = String((await home.events("contained_request")).at(-1)?.["run_id"]);
+    const suggested = await home.must(["pack", "suggest", "--run", run]);
+    assert.ok(suggested.out.includes(readFileSync(join(drafts, "shop-example.yaml"), "utf8").trim()), suggested.out);
+    const inside = join(workOf(home), "drafts");
+    const gone = await contained(home, "curl -sS https://shop.example/; rmdir drafts; exit 7", {
+      extra: ["--learn", inside],
+    });
+    assert.equal(gone.code, 7, gone.err);
+    assert.match(
+      gone.err,
+      /not all drafts were written: .* no longer the same folder[\s\S]*1 call: 0 success, 0 error, 1 denied/,
+    );
+  },
+);

@@ -24,6 +24,9 @@ export function draftLearned(requests: readonly RefusedRequest[]): readonly Lear
 }
 
 function draftOrigin(origin: string, requests: readonly RefusedRequest[]): LearnedPack | null {
+  // What a tool says it wants to reach need not be any place.
+  const place = URL.parse(origin);
+  if (place === null) return null;
   const leftOut: LearnedPack["leftOut"][number][] = [];
   const samples: Sample[] = [];
   for (const request of requests) {
@@ -33,7 +36,7 @@ function draftOrigin(origin: string, requests: readonly RefusedRequest[]): Learn
   }
   const blocks = new Map<string, readonly string[]>();
   for (const group of groupSamples(samples)) blocks.set(...draftBlock(group, blocks));
-  const { hostname } = new URL(origin);
+  const { hostname } = place;
   const pack = nameOf(/^[a-z]/.test(hostname) ? hostname : `at ${hostname}`, "-")
     .slice(0, 32)
     .replace(/-+$/, "");

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { draftLearned } from "../../../conventions/action/learn/draft-learned.ts";
 import type { RefusedRequest } from "../../../conventions/action/learn/read-samples.ts";
 import { defaults } from "../../../kernel/defaults.ts";
+import { showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import type { CarriedAnswer, CarriedRequest } from "../../client/agent.ts";
 import { writeDrafts } from "./write-drafts.ts";
@@ -10,7 +11,7 @@ import { writeDrafts } from "./write-drafts.ts";
 /** What a contained run was refused, kept until it ends; then a draft for a person, and nothing else. */
 export interface Notebook {
   note(request: CarriedRequest, answer: CarriedAnswer): void;
-  /** Once nothing of the box is left. */
+  /** Once nothing of the box is left. What the box did to the folder is said, and never thrown: the run has its own end. */
   write(): Promise<readonly string[]>;
 }
 
@@ -27,15 +28,31 @@ export function openNotebook(asked: string): Notebook {
   return {
     note(request, answer) {
       const code = answer.headers.find(([name]) => name === "x-gw-code")?.[1];
-      bytes += request.target.length + (request.body?.length ?? 0);
-      if (code === undefined || !LEARNABLE.has(code) || bytes > defaults.learnedBytes) return;
-      requests.push(refusedOf(request));
+      if (code === undefined || !LEARNABLE.has(code)) return;
+      const refused = refusedOf(request);
+      const { accept, contentType } = refused;
+      for (const part of [request.target, request.body, accept, contentType]) bytes += part?.length ?? 0;
+      if (bytes <= defaults.learnedBytes) requests.push(refused);
     },
     async write() {
-      if (realpathSync(folder) !== real) throw new Denied("file_unreadable", `${folder} is no longer the same folder.`);
-      return writeDrafts(draftLearned(requests), real);
+      try {
+        if (realIn(folder) !== real) throw new Denied("file_unreadable", `${folder} is no longer the same folder.`);
+        return await writeDrafts(draftLearned(requests), real);
+      } catch (error) {
+        if (!(error instanceof Denied)) throw error;
+        return [`gw run: not all drafts were written: ${showText(error.message)}`];
+      }
     },
   };
+}
+
+/** Null where it is not there any more. */
+function realIn(folder: string): string | null {
+  try {
+    return realpathSync(folder);
+  } catch {
+    return null;
+  }
 }
 
 function refusedOf({ origin, method, target, headers, body }: CarriedRequest): RefusedRequest {
