@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
 import { after, before, test } from "node:test";
 import { approveRun } from "./support/box.ts";
 import { asUser, demoPack, type Gateway, GW, Home, makeFolder, SECRET, start, until, within } from "./support/home.ts";
@@ -77,3 +79,32 @@ echo $CURL_CA_BUNDLE; echo $http_proxy; while [ ! -e ${go} ]; do sleep 0.1; done
   const both = await home.run(["run", "--proxy", "--contain", "--", "true"]);
   assert.equal(both.code, 2, both.err);
 });
+
+test("a process that the run did not start is refused from the port of one that it did, too", skip, async () => {
+  const go = join(dirname(home.folder), "gone");
+  const holding = `const { hostname, port } = new URL(process.env.http_proxy); const { connect } = require("node:net");
+for (let at = 0; at < ${PORTS}; at++) { const socket = connect(port, hostname, () => console.log(socket.localPort)); }
+console.log(process.env.http_proxy); setInterval(() => require("node:fs").existsSync("${go}") && process.exit(), 100);`;
+  const before = provider.received.length;
+  const run = startProxied(`${process.execPath} -e '${holding}'`);
+  await approveRun(home, run);
+  await until("it holds its connections", () => run.out().trim().split("\n").length === PORTS + 1);
+  const [proxy = "", ...ports] = run.out().trim().split("\n");
+  const { hostname, port, username, password } = new URL(proxy);
+  const authorization = Buffer.from(`${username}:${password}`).toString("base64");
+  const asked = `GET ${provider.origin}/v1/things/9 HTTP/1.1\r\nhost: ${new URL(provider.origin).host}\r\nproxy-authorization: Basic ${authorization}\r\nconnection: close\r\n\r\n`;
+  // Which of two connections from like ports the kernel lists first is chance.
+  for (const localPort of ports.map(Number)) {
+    for (let last = 2; last <= 12; last++) {
+      const from = { localAddress: `127.0.0.${last}`, localPort };
+      const socket = connect({ host: hostname, port: Number(port), ...from });
+      socket.write(asked);
+      assert.match(await text(socket), /a process that this run did not start/, from.localAddress);
+    }
+  }
+  assert.equal(provider.received.length, before);
+  writeFileSync(go, "");
+  await within(run.exited, 120_000, "it ends");
+});
+
+const PORTS = 5;

@@ -183,7 +183,7 @@ function createDeps(run: Run): CliDeps {
         ownFolders: [stateFolder()],
       };
       const { findHolder } = await import("../adapters/platform/linux/box/who.ts");
-      const findPeer = (from: number, to: number) => findHolder(process.pid, from, to);
+      const findPeer = (address: string, from: number, to: number) => findHolder(process.pid, address, from, to);
       return { ...plain, keepOrphans, openPty, box, findPeer };
     },
     async signatures() {

@@ -31,6 +31,6 @@ export interface OpenBox {
   /** Lets the command begin. */
   go(): void;
   signal(signal: NodeJS.Signals): void;
-  /** Who holds the connection between these two ports, as far as it can be seen. */
-  findHolder(from: number, to: number): CarriedRequest["process"] | null;
+  /** Who holds the connection from this address and port to that port, as far as it can be seen. */
+  findHolder(address: string, from: number, to: number): CarriedRequest["process"] | null;
 }

@@ -27,7 +27,8 @@ export async function serveProxy(out: WayOut, token: string, seesPeers: boolean)
       const said = Buffer.from(headers["proxy-authorization"] ?? "");
       return said.byteLength === wanted.byteLength && timingSafeEqual(said, wanted);
     },
-    isOurs: ({ remotePort = 0, localPort = 0 }) => !seesPeers || out.findHolder(remotePort, localPort) !== null,
+    isOurs: ({ remoteAddress = "", remotePort = 0, localPort = 0 }) =>
+      !seesPeers || out.findHolder(remoteAddress, remotePort, localPort) !== null,
   });
   await new Promise<void>((resolve, reject) => void proxy.once("error", reject).listen(0, "127.0.0.1", resolve));
   const { port } = proxy.address() as AddressInfo;

@@ -21,7 +21,7 @@ import { Unreachable } from "../client/connection.ts";
 export interface WayOut {
   readonly authority: Authority;
   carry(request: CarriedRequest, signal: AbortSignal): Promise<CarriedAnswer>;
-  findHolder(from: number, to: number): CarriedRequest["process"] | null;
+  findHolder(address: string, from: number, to: number): CarriedRequest["process"] | null;
   /** Told to the person who runs it, beside what the tool is told. */
   refused(message: string): void;
   /** What nobody but us has seen is told to the gateway too, for its log. */
@@ -190,7 +190,8 @@ const holders = new WeakMap<Socket, ReturnType<WayOut["findHolder"]>>();
 function holderOf(socket: Socket, out: WayOut): ReturnType<WayOut["findHolder"]> {
   const known = holders.get(socket);
   if (known !== undefined) return known;
-  const found = out.findHolder(socket.remotePort ?? 0, socket.localPort ?? 0);
+  const { remoteAddress = "", remotePort = 0, localPort = 0 } = socket;
+  const found = out.findHolder(remoteAddress, remotePort, localPort);
   holders.set(socket, found);
   return found;
 }

@@ -36,7 +36,7 @@ export interface ContainPorts extends CommandPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly box: BoxPort | null;
-  /** Which process below this one holds a connection between these two ports; null where the system does not tell. */
+  /** Which process below this one holds a connection from this address and port to that port; null where the system does not tell. */
   readonly findPeer: OpenBox["findHolder"] | null;
 }
 

@@ -36,7 +36,7 @@ export async function prepareProxy(
         {
           authority,
           carry: (request, signal) => client.carry(runId, request, signal),
-          findHolder: (from, to) => findPeer?.(from, to) ?? null,
+          findHolder: (address, from, to) => findPeer?.(address, from, to) ?? null,
           refused: (message) => io.err(`gw run: refused: ${showText(message)}`),
           report: reports.report,
         },

@@ -26,7 +26,7 @@ export interface OpenBox {
   go(): void;
   /** To the command, past the shell that is process 1 in there: that one takes no signal. */
   signal(signal: NodeJS.Signals): void;
-  findHolder(from: number, to: number): BoxProcess | null;
+  findHolder(address: string, from: number, to: number): BoxProcess | null;
 }
 
 const STAGE = join(
@@ -94,7 +94,7 @@ export async function openBox(child: ChildProcess, plan: BoxPlan, said: () => st
       const [shell = 0, command = shell] = descendants(child.pid ?? 0);
       if (command !== 0) process.kill(command, signal);
     },
-    findHolder: (from, to) => findHolder(first(), from, to),
+    findHolder: (address, from, to) => findHolder(first(), address, from, to),
   };
 }
 

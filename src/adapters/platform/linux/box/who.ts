@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-/** Who inside holds the other end of a connection. A claim for the record: nothing is decided by it. */
+/** Who holds the other end of a connection: of a box for the record alone, of a proxy so that nobody else is served. */
 export interface BoxProcess {
   readonly pid: number;
   readonly executable: string;
@@ -9,24 +9,51 @@ export interface BoxProcess {
 
 const ARGUMENT_CHARACTERS = 256;
 
-/** `first` is any process of the box, as this side numbers it; the ports are of the connection, seen from the client. */
-export function findHolder(first: number, from: number, to: number): BoxProcess | null {
-  const inode = ["tcp", "tcp6"]
-    .map((table) => findInode(`/proc/${first}/net/${table}`, from, to))
+/**
+ * `first` is any process of the box, as this side numbers it. The client's end is meant by its address as well: from another one
+ * anybody may use the same port.
+ */
+export function findHolder(first: number, address: string, from: number, to: number): BoxProcess | null {
+  const inode = spellingsOf(address)
+    .map(([table, spelled]) => findInode(`/proc/${first}/net/${table}`, `${spelled}${spellPort(from)}`, spellPort(to)))
     .find((found) => found !== null);
   if (inode === undefined) return null;
   for (const pid of [first, ...descendants(first)]) if (holds(pid, `socket:[${inode}]`)) return describe(pid);
   return null;
 }
 
-function findInode(table: string, from: number, to: number): string | null {
-  const port = (number: number): string => `:${number.toString(16).toUpperCase().padStart(4, "0")}`;
+function findInode(table: string, from: string, to: string): string | null {
   for (const line of readLines(table)) {
     const [, local = "", remote = "", , , , , , , inode = ""] = line.trim().split(/\s+/);
-    if (local.endsWith(port(from)) && remote.endsWith(port(to)) && inode !== "0") return inode;
+    if (local === from && remote.endsWith(to) && inode !== "0") return inode;
   }
   return null;
 }
+
+function spellPort(port: number): string {
+  return `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+}
+
+/** As the kernel lists it. An IPv4 address may be that of a socket for IPv6, at either end. */
+function spellingsOf(address: string): readonly (readonly [table: string, spelled: string])[] {
+  const [bare = ""] = address.split("%");
+  const url = URL.parse(`http://[${bare.includes(":") ? bare : `::ffff:${bare}`}]`);
+  if (url === null) return [];
+  const [front = "", back = ""] = url.hostname.slice(1, -1).split("::");
+  const [head, tail] = [front, back].map((words) => (words === "" ? [] : words.split(":"))) as [string[], string[]];
+  const gap = Array.from({ length: 8 - head.length - tail.length }, () => "0");
+  const bytes = Buffer.from([...head, ...gap, ...tail].map((word) => word.padStart(4, "0")).join(""), "hex");
+  // Words of four bytes, as this machine counts: both that have boxes begin with the lowest.
+  const spelled = bytes.swap32().toString("hex").toUpperCase();
+  return spelled.startsWith(MAPPED)
+    ? [
+        ["tcp", spelled.slice(MAPPED.length)],
+        ["tcp6", spelled],
+      ]
+    : [["tcp6", spelled]];
+}
+
+const MAPPED = "0000000000000000FFFF0000";
 
 function holds(pid: number, name: string): boolean {
   try {
