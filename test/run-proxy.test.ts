@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { dirname, join } from "node:path";
@@ -106,5 +107,35 @@ console.log(process.env.http_proxy); setInterval(() => require("node:fs").exists
   writeFileSync(go, "");
   await within(run.exited, 120_000, "it ends");
 });
+
+test(
+  "what a process sends that the run did not start, and that knows no token, is not told of the run",
+  skip,
+  async () => {
+    const go = join(dirname(home.folder), "over");
+    const before = (await home.events("call_denied")).length;
+    const run = startProxied(`echo $http_proxy; while [ ! -e ${go} ]; do sleep 0.1; done`);
+    await approveRun(home, run);
+    await until("it waits", () => run.out().includes("http://gw:"));
+    const { hostname, port } = new URL(run.out().trim());
+    const upgrade = "GET / HTTP/1.1\r\nhost: evil.example\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n";
+    for (const [asked, answer] of [
+      [upgrade, /^HTTP\/1.1 407 /],
+      ["GET http://evil.example/ HTTP/1.1\r\nhost: evil.example\r\n\r\n", /^HTTP\/1.1 407 /],
+      ["CONNECT evil.example:443 HTTP/1.1\r\nhost: evil.example\r\n\r\n", /^HTTP\/1.1 407 /],
+      ["no request at all\r\n\r\n", /^$/],
+    ] as const) {
+      const socket = connect(Number(port), hostname);
+      socket.write(asked);
+      const [told] = (await Promise.race([once(socket, "data"), once(socket, "close").then(() => [""])])) as [unknown];
+      assert.match(String(told), answer, asked);
+      socket.destroy();
+    }
+    writeFileSync(go, "");
+    const { err } = await within(run.exited, 120_000, "it ends");
+    assert.doesNotMatch(err, /refused:/);
+    assert.equal((await home.events("call_denied")).length, before);
+  },
+);
 
 const PORTS = 5;

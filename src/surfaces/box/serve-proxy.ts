@@ -57,10 +57,7 @@ function createProxy(out: WayOut, { knows, isOurs }: Admission): { readonly prox
   });
   proxy.on("connect", (request, socket: Socket, head: Buffer) => {
     socket.on("error", () => undefined);
-    if (!knows(request))
-      socket.end(
-        'HTTP/1.1 407 Proxy Authentication Required\r\nproxy-authenticate: Basic realm="gw"\r\ncontent-length: 0\r\n\r\n',
-      );
+    if (!knows(request)) socket.end(UNKNOWN);
     else if (!isOurs(socket)) refuseBare(socket, "stranger", "https", request, out);
     else {
       tunnels.add(socket);
@@ -81,8 +78,16 @@ function createProxy(out: WayOut, { knows, isOurs }: Admission): { readonly prox
       });
     }
   });
-  proxy.on("upgrade", (request, socket) => refuseBare(socket, "upgrade", "http", request, out));
-  proxy.on("clientError", (_error, socket) => refuseBare(socket, "malformed", "http", null, out));
+  proxy.on("upgrade", (request, socket: Socket) => {
+    socket.on("error", () => undefined);
+    if (!knows(request)) socket.end(UNKNOWN);
+    else refuseBare(socket, isOurs(socket) ? "upgrade" : "stranger", "http", request, out);
+  });
+  // What cannot be read has no token: of whoever the run did not start it would be told as the run's own.
+  proxy.on("clientError", (_error, socket: Socket) => {
+    if (isOurs(socket)) refuseBare(socket, "malformed", "http", null, out);
+    else socket.destroy();
+  });
   return {
     proxy,
     close: () => {
@@ -107,6 +112,10 @@ function toOrigin(request: IncomingMessage): boolean {
   );
   return true;
 }
+
+/** To who names no token, or not that of the run. It is no request of the run, and nothing is said of it. */
+const UNKNOWN =
+  'HTTP/1.1 407 Proxy Authentication Required\r\nproxy-authenticate: Basic realm="gw"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n';
 
 /** Some tools send plain HTTP through CONNECT as well. */
 const TLS_HANDSHAKE = 0x16;
