@@ -5,8 +5,9 @@ import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { approveRun, contained, deniedRights, lacksBubblewrap, startContained, workOf } from "./support/box.ts";
-import { asUser, demoPack, type Gateway, Home, makeFolder, until, within } from "./support/home.ts";
+import { asUser, demoPack, type Gateway, GW, Home, makeFolder, until, within } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idOf } from "./support/reply.ts";
 
 /** What a program in a box tries in order to get out, each way from inside, in both kinds of box. */
 let home: Home;
@@ -233,6 +234,73 @@ attempt("near", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, ${JSON.stringi
       assert.equal(readFileSync(join(more, "there"), "utf8"), "kept\n");
       assert.ok(!existsSync("/tmp/gone"));
       assert.ok(!existsSync(join(folder, "not-here")));
+    },
+  );
+
+  test(
+    `${tier.name}: what a program inside sends to its own process group reaches nobody outside`,
+    tier.skip,
+    async () => {
+      for (const signal of ["USR1", "KILL"]) {
+        const outside = ["/bin/sh", "-c", `trap "echo reached" USR1; "$@"; echo "outside: $?"`, "sh"];
+        const run = startContained(home, ["sh", "-c", `kill -${signal} 0; echo on`], {
+          ...tier.options,
+          under: [...outside, ...(tier.options.under ?? [])],
+        });
+        await approveRun(home, run);
+        const { out, err } = await within(run.exited, 120_000, "it ends");
+        assert.match(out, /^(?:on\n)?outside: \d+\n$/, `${signal}: ${out}${err}`);
+      }
+    },
+  );
+
+  test(
+    `${tier.name}: from the terminal of whoever started it a program reads nothing but where it has one of its own`,
+    tier.skip,
+    async () => {
+      for (const [streams, told] of [
+        ["> told", /^ready\nnothing\nnothing\n$/],
+        ["| cat > told", /^ready\nnothing\nnothing\n$/],
+        ["", /ready\s+typed\s+read typed\s+typed\s+read typed/],
+      ] as const) {
+        const file = join(workOf(home), "told");
+        rmSync(file, { force: true });
+        const reading =
+          'echo ready; read x && echo "read $x" || echo nothing; read y < /dev/tty && echo "read $y" || echo nothing';
+        const command = [
+          ...(tier.options.under ?? []),
+          GW,
+          "--home",
+          home.folder,
+          "run",
+          "--contain",
+          "--",
+          "sh",
+          "-c",
+          reading,
+        ];
+        const line = command.map((word) => `'${word}'`).join(" ");
+        const [script, ...words] = ["script", "-qec", `cd ${workOf(home)}; ${line} ${streams}`, "/dev/null"];
+        const run = spawn(script as string, words, { env: home.environment() });
+        let out = "";
+        run.stdout.setEncoding("utf8").on("data", (text: string) => {
+          out += text;
+        });
+        const ended = new Promise((resolve) => run.once("close", resolve));
+        // Somebody types ahead.
+        if (streams !== "") run.stdin.write("typed\ntyped\n");
+        const [card] = await home.approvals();
+        await home.approve(idOf(card, "approval_id"));
+        const said = () => (existsSync(file) ? readFileSync(file, "utf8") : out);
+        await until("it reads", () => said().includes("ready"));
+        for (let lines = 1; streams === "" && lines <= 2; lines++) {
+          run.stdin.write("typed\n");
+          await until("it was read", () => out.split("read typed").length > lines);
+        }
+        run.stdin.end();
+        await within(ended, 120_000, "it ends");
+        assert.match(said(), told, streams);
+      }
     },
   );
 

@@ -52,15 +52,20 @@ export function startCommand(
   ports: CommandPorts,
   held?: Held,
 ): RunningCommand {
-  const terminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
-  return terminal && ports.openPty !== null
+  return ports.openPty !== null && isOnTerminal(ports)
     ? startOnPty(command, env, ports.openPty(), ports.sleep, held)
     : startShared(command, env, held);
 }
 
+/** Whether it gets a terminal of its own. */
+export function isOnTerminal({ openPty }: Pick<CommandPorts, "openPty">): boolean {
+  return process.stdin.isTTY === true && process.stdout.isTTY === true && openPty !== null;
+}
+
 function startShared(command: readonly string[], env: NodeJS.ProcessEnv, held?: Held): RunningCommand {
   const [name = "", ...rest] = command;
-  const shares = process.stdin.isTTY === true;
+  // What is in a box has a process group of its own, which the terminal sends nothing to.
+  const shares = process.stdin.isTTY === true && held === undefined;
   const send: Held["signal"] = held?.signal ?? ((signal) => void child.kill(signal));
   const restore = passSignals(send, (signal) => shares && FROM_TERMINAL.includes(signal));
   const child = spawn(name, rest, { env, stdio: stdioOf("inherit", held) });
