@@ -259,14 +259,16 @@ attempt("near", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, ${JSON.stringi
     tier.skip,
     async () => {
       for (const [streams, told] of [
-        ["> told", /^ready\nnothing\nnothing\n$/],
-        ["| cat > told", /^ready\nnothing\nnothing\n$/],
+        ["> told", /^ready\nnothing\nnothing\nnothing\n$/],
+        ["| cat > told", /^ready\nnothing\nnothing\nnothing\n$/],
         ["", /ready\s+typed\s+read typed\s+typed\s+read typed/],
       ] as const) {
         const file = join(workOf(home), "told");
         rmSync(file, { force: true });
         const reading =
           'echo ready; read x && echo "read $x" || echo nothing; read y < /dev/tty && echo "read $y" || echo nothing';
+        // In a session of its own nobody asks whether it is its turn to read.
+        const behind = '; setsid -w sh -c "read z" <&2 && echo "read behind" || echo nothing';
         const command = [
           ...(tier.options.under ?? []),
           GW,
@@ -277,7 +279,7 @@ attempt("near", lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, ${JSON.stringi
           "--",
           "sh",
           "-c",
-          reading,
+          streams === "" ? reading : reading + behind,
         ];
         const line = command.map((word) => `'${word}'`).join(" ");
         const [script, ...words] = ["script", "-qec", `cd ${workOf(home)}; ${line} ${streams}`, "/dev/null"];

@@ -231,25 +231,33 @@ test("orphans are buried while the wrapper lives", skip, async () => {
 });
 
 const terminal = "skip" in skip ? skip : noTmux === null ? {} : { skip: noTmux };
-test("with a terminal the command has one of its own, with its size, input and keys", terminal, async () => {
-  const inner = `tty; stty size; read line; echo "read:$line"; trap 'echo interrupted; exit 5' INT; echo waiting; while :; do sleep 0.1; done`;
-  const script = join(folder, "inner.sh");
-  writeFileSync(script, inner);
-  const command = `tty; ${GW} run --home ${home.folder} --actions demo.thing.get -- sh ${script}; echo "exit:$?"; sleep 60`;
-  const pane = openPane(folder, command, home.environment(), { columns: 90, rows: 30 });
-  try {
-    await approveNext();
-    await pane.shows("30 90");
-    const terminals = pane.rows().filter((row) => row.startsWith("/dev/pts/"));
-    assert.equal(new Set(terminals).size, 2, pane.text());
-    pane.write("hello");
-    pane.type("Enter");
-    await pane.shows("read:hello");
-    await pane.shows("waiting");
-    pane.type("C-c");
-    await pane.shows("interrupted");
-    await pane.shows("exit:5");
-  } finally {
-    pane.close();
-  }
-});
+test(
+  "with a terminal the command has one of its own, with its size, input and keys, and what goes elsewhere goes there",
+  terminal,
+  async () => {
+    const inner = `echo apart >&2; tty; stty size; read line; echo "read:$line"; trap 'echo interrupted; exit 5' INT; echo waiting; while :; do sleep 0.1; done`;
+    const script = join(folder, "inner.sh");
+    writeFileSync(script, inner);
+    const errors = join(folder, "errors");
+    const run = `${GW} run --home ${home.folder} --actions demo.thing.get -- sh ${script} 2> ${errors}`;
+    const command = `tty; ${run}; echo "exit:$?"; sleep 60`;
+    const pane = openPane(folder, command, home.environment(), { columns: 90, rows: 30 });
+    try {
+      await approveNext();
+      await pane.shows("30 90");
+      const terminals = pane.rows().filter((row) => row.startsWith("/dev/pts/"));
+      assert.equal(new Set(terminals).size, 2, pane.text());
+      pane.write("hello");
+      pane.type("Enter");
+      await pane.shows("read:hello");
+      await pane.shows("waiting");
+      pane.type("C-c");
+      await pane.shows("interrupted");
+      await pane.shows("exit:5");
+      assert.match(readFileSync(errors, "utf8"), /^apart$/m);
+      assert.ok(!pane.text().includes("apart"), pane.text());
+    } finally {
+      pane.close();
+    }
+  },
+);

@@ -26,8 +26,6 @@ export interface BoxPlan {
   readonly subjectHash: string;
   /** Base64: the same for Java. */
   readonly truststore: string;
-  /** Whether it has a terminal, and a session, of its own. */
-  readonly terminal: boolean;
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }

@@ -35,8 +35,7 @@ export interface Libc {
   setrlimit(resource: number, limits: Buffer): number;
   waitpid(pid: number, status: Buffer, options: number): number;
   /** Null is what the kernel does by itself. */
-  signal(number: number, handler: null | bigint): unknown;
-  setpgid(pid: number, group: number): number;
+  signal(number: number, handler: null): unknown;
   clockGettime(clock: number, time: Buffer): number;
   mount(source: string | null, target: string, type: string | null, flags: number, data: string | null): number;
   mountSetattr(directory: number, path: string, flags: number, attributes: Buffer, size: number): number;
@@ -152,7 +151,6 @@ function bindLibc(): Libc {
     setrlimit: bind<"setrlimit">("int setrlimit(int resource, void *limits)"),
     waitpid: bind<"waitpid">("int waitpid(int pid, void *status, int options)"),
     signal: bind<"signal">("void *signal(int number, void *handler)"),
-    setpgid: bind<"setpgid">("int setpgid(int pid, int group)"),
     clockGettime: bind<"clockGettime">("int clock_gettime(int clock, void *time)"),
     mount: bind<"mount">(
       "int mount(const char *source, const char *target, const char *type, unsigned long flags, const char *data)",

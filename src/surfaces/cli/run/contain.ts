@@ -19,7 +19,7 @@ import type { AgentClient } from "../../client/agent.ts";
 import type { Door } from "../../place/place.ts";
 import type { CliIo } from "../io.ts";
 import { openNotebook } from "../learn/notebook.ts";
-import { type CommandPorts, isOnTerminal, type RunningCommand, startCommand } from "./start-command.ts";
+import { type CommandPorts, type RunningCommand, startCommand } from "./start-command.ts";
 
 /** Folders in which programs of this user leave what others find, above all sockets. */
 const COVERED = ["/tmp", "/run", "/var/tmp"];
@@ -73,7 +73,6 @@ export async function prepareContainment(
     certificate: authority.certificate,
     subjectHash: authority.subjectHash,
     truststore: writeJavaTruststore(authority.certificate, ports.clock.wallMs()).toString("base64"),
-    terminal: isOnTerminal(ports),
     command,
     env,
   });

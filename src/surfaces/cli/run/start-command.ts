@@ -36,70 +36,83 @@ const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR2"] as const
 const FROM_TERMINAL: readonly string[] = ["SIGINT", "SIGQUIT"];
 /** What a command wrote before it ended is read to the end; what it left running may hold the terminal open for ever. */
 const DRAIN_MS = 200;
-/** As a session leader without a terminal, whoever opens one first gets it as its own. */
-const TAKE_TERMINAL = 'exec 0<>"$0" 1>&0 2>&0 || exit 126; exec "$@"';
-
 /** How a command is held that is started in a box. */
 export interface Held {
   /** Takes the signals that go to the command. */
   signal(signal: NodeJS.Signals): void;
 }
 
-/** Starts the command: on a terminal of its own when there is one, else with our input and output as they are. */
+/** Starts the command: with a terminal of its own in the place of ours, and what goes elsewhere as it is. */
 export function startCommand(
   command: readonly string[],
   env: NodeJS.ProcessEnv,
   ports: CommandPorts,
   held?: Held,
 ): RunningCommand {
-  return ports.openPty !== null && isOnTerminal(ports)
-    ? startOnPty(command, env, ports.openPty(), ports.sleep, held)
-    : startShared(command, env, held);
-}
-
-/** Whether it gets a terminal of its own. */
-export function isOnTerminal({ openPty }: Pick<CommandPorts, "openPty">): boolean {
-  return process.stdin.isTTY === true && process.stdout.isTTY === true && openPty !== null;
+  const { stdin, stdout, stderr } = process;
+  const typed = stdin.isTTY === true && stdout.isTTY === true;
+  // Whoever has a descriptor of our terminal reads what is typed on it, also behind our back: no box gets one.
+  const shown = typed || (held !== undefined && (stdout.isTTY === true || stderr.isTTY === true));
+  if (ports.openPty === null || !shown) return startShared(command, env, held);
+  return startOnPty(command, env, { pty: ports.openPty(), typed }, ports.sleep, held);
 }
 
 function startShared(command: readonly string[], env: NodeJS.ProcessEnv, held?: Held): RunningCommand {
   const [name = "", ...rest] = command;
-  // What is in a box has a process group of its own, which the terminal sends nothing to.
-  const shares = process.stdin.isTTY === true && held === undefined;
+  const isTerminal = process.stdin.isTTY === true;
+  const shares = isTerminal && held === undefined;
   const send: Held["signal"] = held?.signal ?? ((signal) => void child.kill(signal));
   const restore = passSignals(send, (signal) => shares && FROM_TERMINAL.includes(signal));
-  const child = spawn(name, rest, { env, stdio: stdioOf("inherit", held) });
+  const stdio = withChannel([isTerminal && !shares ? "ignore" : "inherit", "inherit", "inherit"], held);
+  // A session of its own for what is in a box: a signal to its process group reaches nobody of ours.
+  const child = spawn(name, rest, { env, stdio, detached: held !== undefined });
   return { child, pid: child.pid, ended: endOf(child).finally(restore) };
 }
 
+type Stream = "inherit" | "ignore";
+
 /** What builds a box is spoken to over a channel of its own. */
-function stdioOf(each: "inherit" | "ignore", held: Held | undefined): StdioOptions {
-  return held === undefined ? each : [each, each, each, "ipc"];
+function withChannel(streams: readonly Stream[], held: Held | undefined): StdioOptions {
+  return held === undefined ? [...streams] : [...streams, "ipc"];
+}
+
+/** Ours, and whether what is typed here goes there too. */
+interface OwnTerminal {
+  readonly pty: CommandPty;
+  readonly typed: boolean;
 }
 
 function startOnPty(
   command: readonly string[],
   env: NodeJS.ProcessEnv,
-  pty: CommandPty,
+  { pty, typed }: OwnTerminal,
   sleep: Sleep,
   held?: Held,
 ): RunningCommand {
-  const { stdin, stdout } = process;
-  const fit = (): void => pty.resize(stdout.columns, stdout.rows);
+  const { stdin, stdout, stderr } = process;
+  const screen = stdout.isTTY ? stdout : stderr;
+  const fit = (): void => pty.resize(screen.columns, screen.rows);
   fit();
   const closed = new Promise<void>((resolve) => {
     pty.stream.on("error", () => resolve()).on("close", () => resolve());
   });
   const restoreSignals = passSignals(held?.signal ?? ((signal) => void child.kill(signal)), () => false);
-  const child = spawn("/bin/sh", ["-c", TAKE_TERMINAL, pty.path, ...command], {
+  const taken = [typed, stdout.isTTY === true, stderr.isTTY === true];
+  // As a session leader without a terminal, whoever opens one to read gets it as its own: there is nothing to read where nothing is typed.
+  const opened = typed ? "<>" : ">";
+  const take = `exec${taken.map((there, stream) => (there ? ` ${stream}${opened}"$0"` : "")).join("")} || exit 126; exec "$@"`;
+  const ours: readonly Stream[] = [stdin, stdout, stderr].map(({ isTTY }) => (isTTY === true ? "ignore" : "inherit"));
+  const child = spawn("/bin/sh", ["-c", take, pty.path, ...command], {
     env,
     detached: true,
-    stdio: stdioOf("ignore", held),
+    stdio: withChannel(ours, held),
   });
-  pty.stream.pipe(stdout, { end: false });
-  stdin.setRawMode(true);
-  stdin.pipe(pty.stream);
-  stdout.on("resize", fit);
+  pty.stream.pipe(screen, { end: false });
+  if (typed) {
+    stdin.setRawMode(true);
+    stdin.pipe(pty.stream);
+  }
+  screen.on("resize", fit);
   const ended = endOf(child).then(async (end) => {
     await Promise.race([closed, sleep.sleep(DRAIN_MS)]);
     return end;
@@ -109,11 +122,13 @@ function startOnPty(
     pid: child.pid,
     ended: ended.finally(() => {
       restoreSignals();
-      stdout.off("resize", fit);
-      stdin.unpipe(pty.stream);
-      stdin.setRawMode(false);
-      stdin.pause();
-      pty.stream.unpipe(stdout);
+      screen.off("resize", fit);
+      if (typed) {
+        stdin.unpipe(pty.stream);
+        stdin.setRawMode(false);
+        stdin.pause();
+      }
+      pty.stream.unpipe(screen);
       pty.stream.destroy();
     }),
   };

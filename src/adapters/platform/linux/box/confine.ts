@@ -1,5 +1,4 @@
 import { writeFileSync } from "node:fs";
-import { constants } from "node:os";
 import type { BoxPlan } from "../../../../conventions/box/plan.ts";
 import { Fault } from "../../../../kernel/failure.ts";
 import { loadLibc } from "../libc.ts";
@@ -29,7 +28,6 @@ const CAPABILITIES = 64;
 const CLOSE_RANGE_CLOEXEC = 4;
 const KEYCTL_JOIN_SESSION_KEYRING = 1;
 const EAFNOSUPPORT = 97;
-const IGNORE = 1n;
 const TIOCSTI = 0x5412;
 const TIOCLINUX = 0x541c;
 /** UNIX, INET, INET6, NETLINK. AF_VSOCK does not know of network namespaces at all: this is what keeps it out. */
@@ -83,21 +81,10 @@ export function closeBox(plan: BoxPlan): void {
   if (numbers === undefined) throw new Fault(`no filter is known for ${process.arch}`);
   const libc = loadLibc();
   libc.keyctl(KEYCTL_JOIN_SESSION_KEYRING, 0);
-  if (!plan.terminal) leaveGroup();
   must(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs");
   keepToFolders(plan);
   must(libc.closeRange(3, 0xffffffff, CLOSE_RANGE_CLOEXEC), "close_range");
   installFilter(filterOf(numbers));
-}
-
-/**
- * A signal to a process group reaches all of it, past every wall: with us in it are whoever started us and what stands beside them. Of
- * a terminal that is theirs nothing is read from another group; who tries it gets an error and is not stopped.
- */
-function leaveGroup(): void {
-  const libc = loadLibc();
-  must(libc.setpgid(0, 0), "make a process group");
-  libc.signal(constants.signals.SIGTTIN, IGNORE);
 }
 
 function filterOf({ architecture, sockets, ioctl, absent, denied }: Numbers): readonly Step[] {

@@ -14,7 +14,7 @@ const plainPlan = (): BoxPlan => ({
   tier: "transparent",
   folder: "/usr",
   ...{ write: [], read: programFolders(), cover: ["/tmp", "/run"], hide: [], ports: portsOf([]), sockets: [] },
-  ...{ certificate: "", subjectHash: "0", truststore: "", terminal: false, command: [], env: {} },
+  ...{ certificate: "", subjectHash: "0", truststore: "", command: [], env: {} },
 });
 
 /** A box that this machine gives, and why it is not the first tier where it is not. */
