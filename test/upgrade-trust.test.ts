@@ -40,7 +40,11 @@ describe("a pack of another version is trusted after a finished review", asUser,
     assert.equal(codeOf(wordless), "review_file_invalid", "before a passphrase is typed for it");
     const early = await home.run([...decide, "--finish", ...why]);
     assert.deepEqual([early.code, codeOf(early)], [1, "upgrade_undecided"]);
-    await home.must([...decide, "--accept", ...why, ...ids]);
+    const last = open.find(({ kind }) => kind === "whole_review");
+    const among = await home.run([...decide, "--accept", ...why, ...ids, String(last?.id)]);
+    assert.match(among.err, /^difference_unknown: d-[0-9a-f]{16} is the whole review:[\s\S]*--finish/);
+    const decided = await home.operator([...decide, "--accept", ...why, ...ids]);
+    assert.match(decided.out, /Blocked: every difference is decided;[\s\S]*--finish/);
     assert.deepEqual(await trust(...about), [1, "upgrade_undecided"], "the whole is not signed yet");
     await home.must([...decide, "--finish", ...why]);
     const events = await home.events("upgrade_decided");

@@ -22,7 +22,7 @@ export function closingDifference(reviewed: Reviewed, differences: readonly Pick
     change: "shifts",
     subject: `pack ${pack.name}`,
     at: "",
-    says: `The whole change: ${ids.length} differences, ${documents === null ? "no documents" : "two documents"}, ${probe === null ? "no probe" : "a probe"}.`,
+    says: `The whole change: ${ids.length} differences, ${documents === null ? "no documents" : "two documents"}, ${probe === null ? "no probe" : "a probe"}. It is signed last, with --finish.`,
     before: pack.before,
     after: pack.after,
     binding: digestJson({ pack, documents, probe, differences: ids } as unknown as JsonObject),

@@ -19,7 +19,7 @@ export type DecisionState =
   | { readonly kind: Verdict; readonly decision: UpgradeDecision };
 
 /** As much of a difference as a decision is about. */
-type Decidable = Pick<Difference, "id" | "group" | "surface" | "subject">;
+type Decidable = Pick<Difference, "id" | "group" | "surface" | "subject" | "kind">;
 
 export interface Settlement {
   readonly states: ReadonlyMap<string, DecisionState>;

@@ -55,7 +55,9 @@ export function verdictLine({ settlement }: Pick<Report, "settlement">): string 
     case "finished":
       return "Finished: every difference is decided, none is rejected. The upgrade may go on.";
     case "open":
-      return `Blocked: ${counted(settlement.open.length, "difference")} still to be decided.`;
+      return settlement.open.every(({ kind }) => kind === "whole_review")
+        ? "Blocked: every difference is decided; the whole of them is signed last: gw upgrade decide … --finish --reason TEXT"
+        : `Blocked: ${counted(settlement.open.length, "difference")} still to be decided.`;
     case "refused":
       return `Refused: ${counted(settlement.rejected.length, "difference")} rejected. Stay on the old version.`;
   }

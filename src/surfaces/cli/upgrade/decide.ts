@@ -106,6 +106,12 @@ async function readDecision(options: Omit<DecideOptions, "json">, ports: ReadPor
   if (finish !== null && options.ids.length > 0 && !options.ids.includes(finish.id)) {
     throw new Denied("review_mismatch", "The pack has changed since it was shown. Read it again, then decide.");
   }
+  if (closing !== null && finish === null && options.ids.includes(closing.id)) {
+    throw new Denied(
+      "difference_unknown",
+      `${closing.id} is the whole review: leave it out here, and sign it when all else is decided, with --finish.`,
+    );
+  }
   const whole = closing === null ? differences : [...differences, closing];
   if (options.ids.length === 0 && finish === null) return { keys, whole, file, among: [], request: null };
   if (options.narrowing !== null) {
