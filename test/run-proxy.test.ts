@@ -139,3 +139,26 @@ test(
 );
 
 const PORTS = 5;
+
+test("a gateway that is away has sent nothing, and one that came back says that the run is over", skip, async () => {
+  const folder = makeFolder();
+  const gone = join(folder, "gone");
+  const back = join(folder, "back");
+  const fetching = `curl -sS -i ${provider.origin}/v1/things/7`;
+  const run = startProxied(
+    `echo ready; while [ ! -e ${gone} ]; do sleep 0.1; done; ${fetching}; echo; echo asked; while [ ! -e ${back} ]; do sleep 0.1; done; ${fetching}`,
+  );
+  await approveRun(home, run);
+  await until("it waits", () => run.out().includes("ready"));
+  const before = provider.received.length;
+  await gateway.end("SIGTERM");
+  writeFileSync(gone, "");
+  await until("it was told", () => run.out().includes("asked"));
+  assert.match(run.out(), /403 Refused by gw - gateway_unreachable[\s\S]*Nothing was sent\. No gateway answers at/);
+  assert.equal(run.out().includes("may have been sent"), false);
+  gateway = await home.up();
+  writeFileSync(back, "");
+  await within(run.exited, 120_000, "it ends");
+  assert.match(run.out(), /403 Refused by gw - run_ended[\s\S]*begin anew with gw run/);
+  assert.equal(provider.received.length, before);
+});

@@ -177,12 +177,20 @@ async function answer(
     const told = { status, reason, headers: lines, body: Buffer.from(given.body, "base64") };
     return pieces === undefined ? told : { ...told, pieces };
   } catch (error) {
+    // A gateway that was started again knows no run from before.
+    if (error instanceof Denied && error.code === "not_found") return refuse("run_ended", RUN_OVER);
     if (error instanceof Denied) return refuse(error.code, error.message);
     if (error instanceof Unreachable)
-      return refuse("gateway_unreachable", `${error.message} It may have been sent: do not repeat it.`);
+      return refuse(
+        "gateway_unreachable",
+        error.lost ? `${error.message} It may have been sent: do not repeat it.` : `Nothing was sent. ${error.message}`,
+      );
     throw error;
   }
 }
+
+const RUN_OVER =
+  "The gateway does not know this run any more: it ended, or the gateway was started again since. Nothing was sent. End this command and begin anew with gw run.";
 
 /** Who opened a connection is looked for once: that takes a walk through the processes of the box. */
 const holders = new WeakMap<Socket, ReturnType<WayOut["findHolder"]>>();
