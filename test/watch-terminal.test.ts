@@ -159,6 +159,8 @@ describe("gw watch in a real terminal", skip, () => {
     const command = [GW, "--home", home.folder, "call", "demo.thing.make", "name=two  words", "--json"];
     const called = start(command, { env: home.environment() });
     await pane.shows("end of the card");
+    // What it says of a write must not look like the effect of another.
+    await pane.shows(/^> +1 .* left {2}seen +session and call demo\.thing\.make/m);
     const screen = pane.text();
     for (const line of [
       /^\| This gateway's own Node, running a script that no signature covers$/m,

@@ -41,11 +41,11 @@ test("the screen says who sits there, in which mode, and whether it is connected
   assert.match(textOf(table)[0] ?? "", /NOT CONNECTED for 1 s, trying again in 2 s/);
 });
 
-test("the queue counts down, and says which cards were not read", () => {
+test("the queue counts down, and says which cards were not seen", () => {
   const table = sitConnected();
   table.tell({ kind: "approval", view: viewOf("apr_1") });
   table.wait(10_000);
-  assert.match(textOf(table)[1] ?? "", /^> +1 +4:50 left +(not read|read) +session for 2 actions and call acme\.a/);
+  assert.match(textOf(table)[1] ?? "", /^> +1 +4:50 left +(not seen|seen) +session for 2 actions and call acme\.a/);
   table.wait(250_000);
   assert.match(textOf(table)[1] ?? "", /0:40 LEFT/);
   assert.equal(clockOf(-5), " 0:00");

@@ -95,10 +95,11 @@ function listText(state: WatchState, item: Item, number: number): string {
   const { card } = item.view;
   const process = card.caller["process"];
   const pid = typeof process === "object" && process !== null && "pid" in process ? Number(process.pid) : "?";
-  const read = isReadToEnd(item) ? "read    " : "not read";
+  // Not "read": beside a call that reads as its effect.
+  const seen = isReadToEnd(item) ? "seen    " : "not seen";
   const leftMs = item.expiresMs - state.nowMs;
   const left = leftMs < 60_000 ? "LEFT" : "left";
-  return `${String(number).padStart(2)}  ${clockOf(leftMs)} ${left}  ${read}  ${wants(item.view)}${onHost(item.view)}  from pid ${pid}: ${card.authority}`;
+  return `${String(number).padStart(2)}  ${clockOf(leftMs)} ${left}  ${seen}  ${wants(item.view)}${onHost(item.view)}  from pid ${pid}: ${card.authority}`;
 }
 
 /** By way of a hub: which of the hosts. */
