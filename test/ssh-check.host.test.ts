@@ -54,7 +54,7 @@ real("the printed key line makes a host that refuses everything but the receiver
   const node = program("node", `exec ${process.execPath} "$@" --trust-own-files`);
   const { io, lines } = terminal();
   const keys = { publicKey: publicLine(signer), hostKey: stand.hostKey, gatewayKey: publicLine(keySigner(ed25519())) };
-  const options = { host: "app-1", label: "acme-ssh", ...keys, node, receiver: stand.receiver };
+  const options = { host: "app-1", label: "acme-ssh", boundTo: 1, ...keys, node, receiver: stand.receiver };
   const from = ["127.0.0.0/8"];
   assert.equal(printKeyline({ ...options, manifest: stand.manifest, from, expires: "20991231" }, io), 0);
   assert.ok(
@@ -120,7 +120,7 @@ test("a key line is not printed for values that could leave their place", () => 
   const { io, lines } = terminal();
   const [publicKey, hostKey, gatewayKey] = Array.from({ length: 3 }, () => publicLine(keySigner(ed25519())));
   assert.ok(publicKey !== undefined && hostKey !== undefined && gatewayKey !== undefined);
-  const good = { host: "app-1", label: "acme-ssh", publicKey, hostKey, gatewayKey };
+  const good = { host: "app-1", label: "acme-ssh", boundTo: 1, publicKey, hostKey, gatewayKey };
   assert.equal(printKeyline(good, io), 0);
   assert.ok(lines.includes(`"gateway_key": "${gatewayKey}",`) && lines.includes(`"host_key": "${hostKey}",`));
   assert.equal(printKeyline({ ...good, json: true }, io), 0);

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before } from "node:test";
-import { SSH } from "../demo/host/sshd.ts";
+import { SSH, SSHD } from "../demo/host/sshd.ts";
 import { signSsh } from "../src/kernel/ssh-key.ts";
 import { expectRefused } from "./ssh-expect.ts";
 import { beginSshFile } from "./ssh-file.ts";
@@ -55,6 +55,30 @@ async function toldKeys(of = home): Promise<Members> {
   const line = ["ssh", "keyline", "app-1", "--credential", "ops-key", "--json"];
   return JSON.parse((await of.run(line)).out) as Members;
 }
+
+real(
+  "what gw ssh keyline prints for sshd_config is a server that starts, in the order printed, and its check names the account",
+  async () => {
+    const line = ["ssh", "keyline", "app-1", "--credential", "ops-key", "--user", "deploy"];
+    const { settings } = JSON.parse((await home.run([...line, "--json"])).out) as {
+      readonly settings: readonly Members[];
+    };
+    const config = join(scripts, "sshd_config");
+    const texts = settings
+      .filter(({ where }) => String(where).startsWith("/etc/ssh/sshd_config"))
+      .map(({ text }) => text);
+    const hostKey = join(scripts, "host_key");
+    execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", hostKey]);
+    writeFileSync(config, [`HostKey ${hostKey}`, "UsePAM no", ...texts, ""].join("\n"));
+    const told = (user: string): string =>
+      execFileSync(SSHD, ["-T", "-f", config, "-C", `user=${user},host=app-1,addr=127.0.0.1`], { encoding: "utf8" });
+    assert.match(told("deploy"), /^permittunnel no$/m);
+    assert.match(told("deploy"), /^authorizedkeysfile \/etc\/ssh\/authorized_keys\.d\/deploy$/m);
+    assert.match(told("ada"), /^permituserenvironment no$/m);
+    const { out } = await home.run(line);
+    assert.match(out, /^# Then: gw ssh check app-1 --credential ops-key --user deploy$/m);
+  },
+);
 
 const restart = (worker: string) => callFinished(home, ["ops.worker.restart", `worker=${worker}`]);
 const restarted = (): readonly string[] => readFileSync(join(scripts, "restarted"), "utf8").trimEnd().split("\n");

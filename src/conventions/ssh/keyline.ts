@@ -88,11 +88,17 @@ export function listHostSettings(user: string, manifest: string, pin: ManifestPi
     },
     {
       where: keys,
-      text: "the key line above, in a file that belongs to root, mode 0644",
+      text: "the key line above, in a file that belongs to root, mode 0644, in a folder that belongs to root, mode 0755",
       why: "In the account's own folder the account could add other keys.",
     },
+    // sshd takes PermitUserEnvironment nowhere behind a Match, and then does not start.
     {
-      where: "/etc/ssh/sshd_config",
+      where: "/etc/ssh/sshd_config, above every Match",
+      text: "AcceptEnv LANG LC_*\nPermitUserEnvironment no",
+      why: "A server that takes any variable lets the client bend the shell before our command runs. `restrict` does not cover it. AcceptEnv lines add up: take wider ones out.",
+    },
+    {
+      where: "/etc/ssh/sshd_config, at its end",
       text: [
         `Match User ${user}`,
         `    AuthorizedKeysFile ${keys}`,
@@ -106,9 +112,9 @@ export function listHostSettings(user: string, manifest: string, pin: ManifestPi
       why: "The same walls once more in the server, for the day when the line is edited; PermitTunnel is not part of `restrict`.",
     },
     {
-      where: "/etc/ssh/sshd_config",
-      text: "AcceptEnv LANG LC_*\nPermitUserEnvironment no",
-      why: "A server that takes any variable lets the client bend the shell before our command runs. `restrict` does not cover it.",
+      where: "as root",
+      text: "sshd -t && systemctl reload ssh",
+      why: "The server reads its settings anew, once they are sound (the unit is sshd on some systems). Keep the session that you are in until another one opens.",
     },
   ];
 }

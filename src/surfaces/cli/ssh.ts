@@ -17,6 +17,8 @@ export interface KeylineOptions {
   readonly publicKey: string;
   /** Which host the credential is bound to, and whom the host shall believe. */
   readonly hostKey: string;
+  /** How many host keys it is bound to. */
+  readonly boundTo: number;
   readonly gatewayKey: string;
   readonly user?: string;
   readonly node?: string;
@@ -59,7 +61,10 @@ export function printKeyline(options: KeylineOptions, io: CliIo): Exit {
     for (const each of text.split("\n")) io.out(each);
     io.out("");
   }
-  io.out(`# Then: gw ssh check ${options.host} --credential ${options.label}`);
+  const user = options.user === undefined ? "" : ` --user ${options.user}`;
+  const bound = options.boundTo > 1 ? ` --host-key "${options.hostKey}"` : "";
+  io.out(`# Then: gw ssh check ${options.host} --credential ${options.label}${user}${bound}`);
+  io.out("# with --port where the host does not listen on 22.");
   return exits.done;
 }
 

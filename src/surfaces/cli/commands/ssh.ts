@@ -51,7 +51,8 @@ export function addSshCommands(program: Command, deps: CliDeps): void {
             const message = "This vault is older than the gateway's own key. Draw one: gw ssh new-key.";
             throw new Denied("request_key_missing", message);
           }
-          const keys = { publicKey, gatewayKey, hostKey: chooseHostKey(found, options.hostKey) };
+          const hostKey = chooseHostKey(found, options.hostKey);
+          const keys = { publicKey, gatewayKey, hostKey, boundTo: found.boundTo.length };
           return (await import("../ssh.ts")).printKeyline({ ...options, host, label, ...keys }, io);
         }),
       );
