@@ -247,6 +247,25 @@ describe("MCP with real processes and the official clients", asUser, () => {
     assert.equal(out, "");
   });
 
+  test("when the gateway goes away below a client, the bridge says so and what to do, with the same exit", async () => {
+    const bridge = spawn(GW, ["mcp", "--home", home.folder], { stdio: ["pipe", "pipe", "pipe"] });
+    const exited = new Promise<number | null>((resolve) => bridge.once("close", resolve));
+    let said = "";
+    bridge.stderr.setEncoding("utf8").on("data", (chunk: string) => {
+      said += chunk;
+    });
+    const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "by hand", version: "1" } };
+    bridge.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params })}\n`);
+    await within(createInterface(bridge.stdout)[Symbol.asyncIterator]().next(), 120_000, "the answer to initialize");
+    await gateway?.end("SIGTERM");
+    gateway = undefined;
+    assert.equal(await within(exited, 120_000, "the bridge ends"), 3);
+    assert.match(
+      said,
+      /^gateway_unreachable: The gateway ended this connection\. .*have the client start this server anew/,
+    );
+  });
+
   test("the log of all this verifies", async () => {
     const { code, out, err } = await home.verify(["--allow-unattested"]);
     assert.equal(code, 0, out + err);

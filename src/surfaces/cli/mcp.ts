@@ -41,11 +41,18 @@ export async function runMcp(options: McpOptions, io: Pick<CliIo, "err">, pipes:
   } catch {
     // The client or the gateway went away; either ends the bridge.
   }
+  const clientLeft = pipes.input.readableEnded || pipes.input.destroyed || pipes.output.destroyed;
   pipes.input.destroy();
   socket.destroy();
   await inward;
-  return exits.done;
+  if (clientLeft) return exits.done;
+  // A client shows this in its log, and otherwise nothing but that the server is gone.
+  io.err(ENDED);
+  return exits.unreachable;
 }
+
+const ENDED =
+  "gateway_unreachable: The gateway ended this connection. Of a call that has no answer it is not known here whether it was sent: gw activity. Once the gateway runs again (gw status), have the client start this server anew.";
 
 /** Only what was asked for: the gateway has the defaults. */
 export function bridgeRecord(options: McpOptions): BridgeRecord {
