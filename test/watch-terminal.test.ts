@@ -366,6 +366,14 @@ describe("gw watch in a real terminal", skip, () => {
     await pane.shows("session for demo.thing.make");
     await readOn(pane);
     await deny(pane);
+    await ask("before it stops", ["demo.thing.make"]);
+    await pane.shows("session for demo.thing.make");
+    await gateway.end("SIGTERM");
+    await pane.shows("withdrawn: the gateway was locked or stopped");
+    gateway = await home.up();
+    await pane.shows("connected again");
+    agent.close();
+    agent = openPlane(home.agentSocket);
     pane.close();
   });
 

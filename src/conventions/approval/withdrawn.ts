@@ -6,7 +6,7 @@ const words = {
   image_replaced: "the program that asked became another one",
   connection_closed: "the program that asked closed its connection",
   operator_revoked: "an operator ended its session",
-  gateway_locked: "the gateway was locked",
+  gateway_locked: "the gateway was locked or stopped",
   run_over: "its run is over",
   run_deadline_exhausted: "the time of its run is over",
   no_call_came: "the call that it was for never came",
