@@ -114,31 +114,23 @@ describe("a day: an agent asks, a person decides, the gateway acts, the log prov
     t.after(() => provider.answer((request, response) => answerPlainly(request.url, response)));
     let left = 1;
     provider.answer(({ url }, response) => {
-      if (left-- > 0) response.writeHead(429, { "retry-after": "3" }).end();
+      if (left-- > 0) response.writeHead(429, { "retry-after": "5" }).end();
       else answerPlainly(url, response);
     });
-    const done = await callAs(["demo.thing.get", "id=49"], (id) => home.approve(id));
+    /** In a run that was approved before. */
+    const ask = async (...words: readonly string[]): Promise<Exited> => {
+      const run = ["run", "--home", home.folder, "--actions", "demo.thing.get", "--", GW, "call", "demo.thing.get"];
+      const running = home.start([...run, ...words]);
+      await home.approve(idOf((await home.approvals())[0], "approval_id"));
+      return within(running.exited, 120_000, "gw run ends");
+    };
+    const done = await ask("id=49");
     assert.equal(done.code, 0, done.err);
-    assert.match(
-      done.err,
-      /^The provider did not take it yet \(status 429\); it is sent again by itself at 20\S+Z\.$/m,
-    );
+    const paused = /^The provider did not take it yet \(status 429\); it is sent again by itself at 20\S+Z\.$/m;
+    assert.match(done.err, paused);
 
     left = Number.POSITIVE_INFINITY;
-    const call = [GW, "call", "demo.thing.get", "id=50"];
-    const running = home.start([
-      "run",
-      "--home",
-      home.folder,
-      "--actions",
-      "demo.thing.get",
-      "--",
-      ...call,
-      "--wait",
-      "2",
-    ]);
-    await home.approve(idOf((await home.approvals())[0], "approval_id"));
-    const ended = await within(running.exited, 120_000, "gw run ends");
+    const ended = await ask("id=50", "--wait", "2");
     assert.equal(ended.code, 6, ended.err);
     assert.match(ended.err, /^Still waiting for the provider \(call_\S+\), .*: gw activity show call_/m);
     assert.ok(!ended.err.includes("Still waiting for a person"), ended.err);

@@ -91,7 +91,7 @@ export async function awaitCall(
       const line = sayWaiting(answer, told);
       if (line !== null && line !== said && !json) io.err(line);
       said = line;
-      look = Math.min(left, look * 2, MOST_LOOK_SECONDS);
+      look = Math.min(left, look * 2, line === told ? SELDOM_LOOK_SECONDS : MOST_LOOK_SECONDS);
       left -= look;
       answer = await client.waitForCall(answer.call_id, look);
     }
@@ -107,6 +107,8 @@ const NOT_KNOWN =
 
 const FIRST_LOOK_SECONDS = 1;
 const MOST_LOOK_SECONDS = 8;
+/** While a person is asked: whoever approves ends the wait, and each look is a line of the log. */
+const SELDOM_LOOK_SECONDS = 30;
 
 /** What a call waits for, where that is worth a word. */
 function sayWaiting({ waits_for, approval_id, paused }: PendingCall, told: string): string | null {
