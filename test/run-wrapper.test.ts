@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { appendFileSync, chmodSync, copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { openPty } from "../src/adapters/platform/linux/pty.ts";
 import {
   asUser,
   demoPack,
@@ -261,3 +264,22 @@ test(
     }
   },
 );
+
+test("what a command wrote is shown to its end, however slowly a terminal takes it", skip, async () => {
+  const screen = openPty();
+  const words = [GW, "run", "--home", home.folder, "--actions", "demo.thing.get", "--", "seq", "1", "6000"];
+  const onScreen = ["-c", 'exec 0<>"$0" 1>&0 2>&0; exec "$@"', screen.path, ...words];
+  const run = spawn("/bin/sh", onScreen, { env: home.environment(), detached: true, stdio: "ignore" });
+  const exited = once(run, "exit");
+  let shown = "";
+  screen.stream.on("data", (bytes: Buffer) => {
+    shown += bytes.toString("utf8");
+    screen.stream.pause();
+    setTimeout(() => screen.stream.resume(), 400);
+  });
+  screen.stream.on("error", () => undefined);
+  await approveNext();
+  await within(exited, 120_000, "it ends");
+  await until("the summary is there", () => shown.includes("0 calls"));
+  assert.match(shown, /\s6000\s/, shown.slice(-300));
+});

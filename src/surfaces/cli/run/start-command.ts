@@ -34,8 +34,9 @@ export interface RunningCommand {
 const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR2"] as const;
 /** The terminal itself sends these to everybody who shares it. */
 const FROM_TERMINAL: readonly string[] = ["SIGINT", "SIGQUIT"];
-/** What a command wrote before it ended is read to the end; what it left running may hold the terminal open for ever. */
+/** What a command wrote before it ended is read to the end, however slowly it is shown; what it left running may write for ever. */
 const DRAIN_MS = 200;
+const MOST_DRAINS = 50;
 /** How a command is held that is started in a box. */
 export interface Held {
   /** Takes the signals that go to the command. */
@@ -93,8 +94,8 @@ function startOnPty(
   const screen = stdout.isTTY ? stdout : stderr;
   const fit = (): void => pty.resize(screen.columns, screen.rows);
   fit();
-  const closed = new Promise<void>((resolve) => {
-    pty.stream.on("error", () => resolve()).on("close", () => resolve());
+  const closed = new Promise<true>((resolve) => {
+    pty.stream.on("error", () => resolve(true)).on("close", () => resolve(true));
   });
   const restoreSignals = passSignals(held?.signal ?? ((signal) => void child.kill(signal)), () => false);
   const taken = [typed, stdout.isTTY === true, stderr.isTTY === true];
@@ -113,8 +114,16 @@ function startOnPty(
     stdin.pipe(pty.stream);
   }
   screen.on("resize", fit);
+  let read = 0;
+  pty.stream.on("data", (bytes: Buffer) => {
+    read += bytes.length;
+  });
   const ended = endOf(child).then(async (end) => {
-    await Promise.race([closed, sleep.sleep(DRAIN_MS)]);
+    let before = -1;
+    for (let drains = 0; drains < MOST_DRAINS && read !== before; drains++) {
+      before = read;
+      if (await Promise.race([closed, sleep.sleep(DRAIN_MS)])) break;
+    }
     return end;
   });
   return {
