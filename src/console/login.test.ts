@@ -6,7 +6,6 @@ import { PLACE, TestAuthenticator } from "../conventions/passkey/testing/authent
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
 import { createLogin, type Login } from "./login.ts";
-import { networkOf } from "./network.ts";
 
 const owner = { name: "ada", keyId: "k1", privateKey: generateKeyPairSync("ed25519").privateKey };
 const HOME = "192.0.2.1";
@@ -65,18 +64,4 @@ test("one network is let try so often, and all together fail so often, until tim
   assert.throws(() => begin("192.0.2.3"), denies("console_login_busy"));
   nowMs += 1_000;
   begin("192.0.2.3");
-});
-
-test("an IPv6 network counts as one, an IPv4 address by itself", () => {
-  for (const [address, network] of [
-    ["192.0.2.1", "192.0.2.1"],
-    ["::ffff:192.0.2.1", "192.0.2.1"],
-    ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
-    ["2001:db8:1:2::9", "2001:db8:1:2::/64"],
-    ["2001:db8::9", "2001:db8:0:0::/64"],
-    ["fe80::1%eth0", "fe80:0:0:0::/64"],
-    ["::1", "0:0:0:0::/64"],
-    ["", ""],
-  ] as const)
-    assert.equal(networkOf(address), network, address);
 });

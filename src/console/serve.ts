@@ -4,12 +4,12 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied } from "../kernel/failure.ts";
+import { networkOf } from "../kernel/network.ts";
 import { createSeats, type Seat } from "../surfaces/plane/seats.ts";
 import type { Api } from "./api.ts";
 import { type Guard, requireOwnOrigin } from "./guard.ts";
 import { readBody, send, sendError, sendJson, textOf } from "./http.ts";
 import type { Login } from "./login.ts";
-import { networkOf } from "./network.ts";
 import type { PageFiles } from "./page-files.ts";
 import { answerApi } from "./routes.ts";
 

@@ -7,6 +7,7 @@ import { createAllowances } from "../../conventions/budget/allowance.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
+import { networkOf } from "../../kernel/network.ts";
 import type { CallbackContext } from "../../surfaces/callbacks/routes.ts";
 import type { PlaneRoute } from "../../surfaces/plane/route.ts";
 import type { CallbackAddress } from "./callback-address.ts";
@@ -102,7 +103,7 @@ function createTurnstile({
   return ({ socket, rawHeaders }, correlationId) => {
     const peer = socket.remoteAddress ?? "gone";
     const nowMs = bootMs();
-    if (!peers.take(peer, nowMs) || !everybody.take("everybody", nowMs)) {
+    if (!peers.take(networkOf(peer), nowMs) || !everybody.take("everybody", nowMs)) {
       throw new Denied("too_many_requests", "Too many requests in a short time.");
     }
     return { name: peer, peer, rawHeaders, correlationId };
@@ -112,13 +113,13 @@ function createTurnstile({
 function boundConnections(server: Server): void {
   const open = new Map<string, number>();
   server.on("connection", (socket: Socket) => {
-    const peer = socket.remoteAddress ?? "gone";
-    const count = (open.get(peer) ?? 0) + 1;
-    open.set(peer, count);
+    const network = networkOf(socket.remoteAddress ?? "gone");
+    const count = (open.get(network) ?? 0) + 1;
+    open.set(network, count);
     socket.once("close", () => {
-      const left = (open.get(peer) ?? 1) - 1;
-      if (left === 0) open.delete(peer);
-      else open.set(peer, left);
+      const left = (open.get(network) ?? 1) - 1;
+      if (left === 0) open.delete(network);
+      else open.set(network, left);
     });
     if (count > defaults.callbackConnectionsPerPeer) socket.destroy();
   });
