@@ -138,6 +138,43 @@ test(
   },
 );
 
+test(
+  "whoever holds as many connections as there are keeps the tools of the run out of nothing, and the run from no end",
+  skip,
+  async () => {
+    const folder = makeFolder();
+    const go = join(folder, "go");
+    const asked = `curl -sS -m 20 ${provider.origin}/v1/things/7`;
+    const run = startProxied(`echo $http_proxy; while [ ! -e ${go} ]; do sleep 0.1; done; ${asked}; echo; ${asked}`);
+    await approveRun(home, run);
+    await until("it waits", () => run.out().includes("http://gw:"));
+    const { hostname, port } = new URL(run.out().trim());
+    // Silent, in the middle of a head, and refused without hanging up: none of them is of the run.
+    const said = [
+      "",
+      "GET http://evil.example/ HTTP/1.1\r\n",
+      "CONNECT evil.example:443 HTTP/1.1\r\nhost: evil.example\r\n\r\n",
+    ];
+    const held = Array.from({ length: CROWD }, (_, index) => {
+      const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true });
+      socket.on("error", () => undefined).write(said[index % said.length] ?? "");
+      return socket;
+    });
+    await Promise.all(held.map((socket) => socket.connecting && once(socket, "connect").catch(() => undefined)));
+    writeFileSync(go, "");
+    const { code, err } = await within(run.exited, 60_000, "it ends");
+    for (const socket of held) socket.destroy();
+    assert.equal(code, 0, err);
+    const [, ...answers] = run.out().trim().split("\n");
+    assert.deepEqual(
+      answers.map((text) => JSON.parse(text).url),
+      ["/v1/things/7", "/v1/things/7"],
+    );
+  },
+);
+
+/** More than there are seats. */
+const CROWD = 700;
 const PORTS = 5;
 
 test("a gateway that is away has sent nothing, and one that came back says that the run is over", skip, async () => {

@@ -2,6 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import { createServer, type Server as HttpServer, type IncomingMessage } from "node:http";
 import type { AddressInfo, Server, Socket } from "node:net";
 import { defaults } from "../../kernel/defaults.ts";
+import { createSeats, type Seat } from "../plane/seats.ts";
 import { createWays, refuseBare, type WayOut } from "./serve-requests.ts";
 
 /** Where tools find it, and how it ends. */
@@ -22,17 +23,43 @@ interface Admission {
  */
 export async function serveProxy(out: WayOut, token: string, seesPeers: boolean): Promise<Proxy> {
   const wanted = Buffer.from(`Basic ${Buffer.from(`gw:${token}`).toString("base64")}`);
+  const seats = seatStrangers();
   const { proxy, close } = createProxy(out, {
     knows: ({ headers }) => {
       const said = Buffer.from(headers["proxy-authorization"] ?? "");
       return said.byteLength === wanted.byteLength && timingSafeEqual(said, wanted);
     },
-    isOurs: ({ remoteAddress = "", remotePort = 0, localPort = 0 }) =>
-      !seesPeers || out.findHolder(remoteAddress, remotePort, localPort) !== null,
+    isOurs: (socket) => {
+      const { remoteAddress = "", remotePort = 0, localPort = 0 } = socket;
+      const ours = !seesPeers || out.findHolder(remoteAddress, remotePort, localPort) !== null;
+      if (ours) seats.keep(socket);
+      return ours;
+    },
   });
+  proxy.on("connection", seats.take);
   await new Promise<void>((resolve, reject) => void proxy.once("error", reject).listen(0, "127.0.0.1", resolve));
   const { port } = proxy.address() as AddressInfo;
   return { url: `http://gw:${token}@127.0.0.1:${port}`, close };
+}
+
+/** Anybody of this machine can connect: whoever was not seen to be of the run makes room for newcomers. */
+function seatStrangers(): { take(socket: Socket): void; keep(socket: Socket): void } {
+  const most = defaults.boxConnections;
+  const seats = createSeats({ perHolder: most, total: most, dropBusy: true });
+  const seatOf = new WeakMap<Socket, Seat>();
+  return {
+    take(socket) {
+      const seat = seats.take(0, () => socket.destroy());
+      if (seat === null) return void socket.destroy();
+      seatOf.set(socket, seat);
+      socket.once("close", seat.leave);
+    },
+    keep(socket) {
+      const seat = seatOf.get(socket);
+      seat?.stand("approved");
+      seat?.busy();
+    },
+  };
 }
 
 /** The way out of a box that catches no connections: its loopback is its own, so that whoever comes is of the box. */
@@ -47,8 +74,12 @@ export function serveBoxProxy(listeners: readonly Server[], out: WayOut): void {
 function createProxy(out: WayOut, { knows, isOurs }: Admission): { readonly proxy: HttpServer; close(): void } {
   const { secure, plain } = createWays(out);
   const proxy = createServer({ maxHeaderSize: defaults.boxHeadBytes, headersTimeout: defaults.boxHeadMs });
-  proxy.maxConnections = defaults.boxConnections;
-  const tunnels = new Set<Socket>();
+  // Those that CONNECT took over are no connections of the server's any more, and whoever was refused need not hang up.
+  const open = new Set<Socket>();
+  proxy.on("connection", (socket) => {
+    open.add(socket);
+    socket.once("close", () => open.delete(socket));
+  });
   proxy.on("request", (request, response) => {
     if (!knows(request)) response.writeHead(407, { "proxy-authenticate": 'Basic realm="gw"' }).end();
     else if (!isOurs(request.socket)) refuseBare(request.socket, "stranger", "http", request, out);
@@ -60,8 +91,6 @@ function createProxy(out: WayOut, { knows, isOurs }: Admission): { readonly prox
     if (!knows(request)) socket.end(UNKNOWN);
     else if (!isOurs(socket)) refuseBare(socket, "stranger", "https", request, out);
     else {
-      tunnels.add(socket);
-      socket.once("close", () => tunnels.delete(socket));
       socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
       if (head.byteLength > 0) socket.unshift(head);
       // Which host is meant is said by the TLS name and the Host field: nothing is connected to what CONNECT names.
@@ -92,9 +121,7 @@ function createProxy(out: WayOut, { knows, isOurs }: Admission): { readonly prox
     proxy,
     close: () => {
       proxy.close();
-      proxy.closeAllConnections();
-      // What was handed over by CONNECT is no connection of the server's any more.
-      for (const one of tunnels) one.destroy();
+      for (const one of open) one.destroy();
     },
   };
 }
