@@ -118,10 +118,14 @@ function neverSentReason(evidence: SshEvidence): [NeverSent["reason"], string] {
   }
 }
 
-/** Every answer here is a proof that nothing was sent; the client's words only choose which one a person reads. */
+/**
+ * Every answer here is a proof that nothing was sent; the client's words only choose which one a person reads. What a host said as
+ * it hung up is quoted among them, and chooses nothing.
+ */
 function clientReason({ bound, signed, diagnostics }: SshEvidence): NeverSent["reason"] {
   if (signed) return diagnostics.includes("Permission denied") ? "authentication_refused" : "receiver_not_ready";
   if (bound) return "authentication_refused";
+  if (diagnostics.includes("Received disconnect from")) return "connect_refused";
   const found = clientWords.find(([words]) => words.some((word) => diagnostics.includes(word)));
   return found?.[1] ?? "connect_refused";
 }
@@ -160,11 +164,14 @@ function signalNumber(name: string): number {
 
 const DIAGNOSTICS_MAX = 400;
 
-/** The client quotes the host in its messages: one bounded line of visible ASCII is all that goes on. */
+/**
+ * The client quotes the host in its messages: one bounded line of visible ASCII is all that goes on. The end of it, since a host may
+ * greet at any length before the client says what became of the connection.
+ */
 export function tameDiagnostics(bytes: Buffer): string {
   const text = bytes
     .toString("latin1")
     .replaceAll(/[^\x20-\x7e]+/g, " ")
     .trim();
-  return text.length > DIAGNOSTICS_MAX ? `${text.slice(0, DIAGNOSTICS_MAX)} …` : text;
+  return text.length > DIAGNOSTICS_MAX ? `… ${text.slice(-DIAGNOSTICS_MAX)}` : text;
 }

@@ -71,7 +71,10 @@ test("a probe is refused only on evidence, and permitted when it was granted", (
   assert.equal(verdict("try_environment", { ...seen, firstLine: refusedWith("manifest_invalid") }), "unclear");
   assert.equal(verdict("try_local_forward", { ...seen, firstLine: Buffer.from("SSH-2.0-x") }), "permitted");
   assert.equal(
-    verdict("try_local_forward", { ...seen, diagnostics: "administratively prohibited: open failed" }),
+    verdict("try_local_forward", {
+      ...seen,
+      diagnostics: "channel 0: open failed: administratively prohibited: open failed",
+    }),
     "refused",
   );
   assert.equal(verdict("try_local_forward", seen), "unclear");

@@ -60,12 +60,15 @@ export function judgeProbe(probe: ClientMode, seen: ProbeSeen): ProbeResult {
       return sayFrame(probe, frame, seen);
     case "try_local_forward":
       if (seen.firstLine.length > 0) return say(probe, "permitted", "a connection through the host was opened");
-      return /prohibited|open failed/.test(seen.diagnostics)
+      // Where nobody takes the connection on the host, the server has tried to open it all the same.
+      if (seen.diagnostics.includes("open failed: connect failed"))
+        return say(probe, "permitted", "the host tried to open a connection for us");
+      return /open failed: (?:administratively prohibited|unknown channel type)/.test(seen.diagnostics)
         ? say(probe, "refused", "the server refused")
         : vague(probe, seen);
     case "try_remote_forward":
       if (hasListener(seen.diagnostics)) return say(probe, "permitted", "the host listens for us");
-      return seen.diagnostics.includes("forwarding failed")
+      return seen.diagnostics.includes("remote port forwarding failed")
         ? say(probe, "refused", "the server refused")
         : vague(probe, seen);
   }
