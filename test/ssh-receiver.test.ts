@@ -1,6 +1,17 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
@@ -106,6 +117,30 @@ test("the file needs nothing but Node, and nothing newer than version 18 has", (
   ]) {
     assert.equal(text.includes(newer), false, newer);
   }
+});
+
+test("where others can put another folder in the place of that for events, no request is taken, and none runs twice", async () => {
+  const shared = join(folder, "shared");
+  const other = join(folder, "other");
+  for (const path of [shared, other, join(shared, "events")]) mkdirSync(path, { mode: 0o700 });
+  const ran = join(folder, "ran");
+  const executable = writeProgram({ folder }, "count", `echo x >> ${ran}`);
+  const text = {
+    format: "gw.receiver-manifest/v1",
+    state: join(shared, "events"),
+    operations: { count: { executable } },
+  };
+  const file = join(folder, "shared.json");
+  writeFileSync(file, JSON.stringify(text), { mode: 0o600 });
+  const args = ["--manifest", file, "--trust-own-files"];
+  const once = request("count");
+  assert.deepEqual(kinds(await talk(once, { args }).done), ["ready", "started", "finished"]);
+  chmodSync(shared, 0o777);
+  // What anybody can do there now.
+  renameSync(join(shared, "events"), join(shared, "before"));
+  symlinkSync(other, join(shared, "events"));
+  assert.equal(codeOf(await talk(once, { args }).done), "state_unavailable");
+  assert.equal(readFileSync(ran, "utf8"), "x\n");
 });
 
 test("what is not one strict request is refused, and nothing is recorded", async () => {

@@ -26,7 +26,7 @@ export function check(manifestPath: string, trust: Trust, say: (line: string) =>
   let faults = 0;
   if (openRecorder(manifest.state) === undefined) {
     say(
-      `${manifest.state}: must be a folder of the account that runs gw-receiver, closed to others. As root: install -d -m 0700 -o ACCOUNT ${manifest.state}`,
+      `${manifest.state}: must be a folder of the account that runs gw-receiver, closed to others, where nobody but root and that account can put another in its place. As root: install -d -m 0700 -o ACCOUNT ${manifest.state}`,
     );
     faults++;
   }

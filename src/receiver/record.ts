@@ -2,6 +2,7 @@ import { closeSync, constants, fsyncSync, mkdirSync, openSync, readFileSync, sta
 import { join } from "node:path";
 import { parseStrictJson } from "../conventions/ssh/strict-json.ts";
 import { isJsonObject, type JsonObject } from "../kernel/json.ts";
+import { isKeptFolder } from "./trusted-file.ts";
 
 /**
  * The host's own durable memory: one file a request identifier, its first line written and synced before anything runs.
@@ -18,10 +19,11 @@ export interface Recorder {
 
 const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
 
-/** Undefined when the folder is not ours alone or cannot be written. */
+/** Undefined when the folder is not ours alone, cannot be written, or could be changed for another, in which requests are new again. */
 export function openRecorder(state: string): Recorder | undefined {
   const folder = join(state, "requests");
   try {
+    if (!isKeptFolder(state)) return undefined;
     makeOnce(folder);
     for (const each of [state, folder]) {
       const found = statSync(each);

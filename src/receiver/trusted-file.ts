@@ -23,6 +23,12 @@ export function resolveTrusted(path: string, trust: Trust): string | undefined {
   }
 }
 
+/** Whether nobody but root and this account can put another folder in the place of this one. */
+export function isKeptFolder(path: string): boolean {
+  const trust: Trust = { ownFiles: true };
+  return leadsSafely(path, trust, LINKS_MAX) && leadsSafely(realpathSync(path), trust, 0);
+}
+
 /** Every folder on the way, and that of every link in it: the path as written is what runs. */
 function leadsSafely(path: string, trust: Trust, links: number): boolean {
   for (let part = path; part !== dirname(part); part = dirname(part)) {

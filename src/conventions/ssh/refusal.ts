@@ -5,7 +5,7 @@ export const refusals = {
   forwarding_not_allowed: "The server forwarded an agent or a display: the key line lacks `restrict`.",
   environment_not_allowed: "The server took a variable from the client: AcceptEnv is too wide.",
   manifest_invalid: "The manifest is absent, not owned by root, writable by others, or not well formed.",
-  state_unavailable: "The folder for events cannot be written durably.",
+  state_unavailable: "The folder for events cannot be written durably, or others could put another in its place.",
   request_too_large: "The request is larger than the receiver reads.",
   request_late: "No whole request came in time.",
   request_malformed: "The request is not one strict JSON object of plain values.",
