@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { after, before } from "node:test";
@@ -7,7 +7,8 @@ import { probeHost } from "../src/adapters/transport/ssh/probe.ts";
 import type { ProbeResult } from "../src/conventions/ssh/probe.ts";
 import { expectNeverSent, expectSilent, READ_ID, READY, STARTED } from "./ssh-expect.ts";
 import { beginSshFile } from "./ssh-file.ts";
-import { ed25519, keySigner, type Stand, startStand } from "./ssh-stand.ts";
+import { ed25519, keySigner, publicLine, type Stand, startStand } from "./ssh-stand.ts";
+import { until } from "./support/home.ts";
 
 /** Hosts that mean harm, and hosts that only talk much: what they say decides nothing, and what they send is bounded. */
 const { missing, program, real, removeScripts, scripts } = beginSshFile(import.meta.filename);
@@ -157,6 +158,26 @@ real("a server that opens connections is seen where the port that we know is not
   );
   before.close();
   assert.equal(verdicts(results)["try_local_forward"], "permitted");
+});
+
+real("a host that is lent the agent while it is checked gets no key named and nothing signed", async () => {
+  const told = join(scripts, "told");
+  const [lent, file] = [join(scripts, "lent.pub"), join(scripts, "asked")];
+  const key = ed25519();
+  const signer = keySigner(key);
+  const asking = `[ -n "$SSH_AUTH_SOCK" ] || exit 1
+ssh-add -L > ${told} 2>&1
+echo x > ${file}; ssh-keygen -Y sign -f ${lent} -n file ${file} >> ${told} 2>&1
+echo over >> ${told}`;
+  writeFileSync(lent, `${publicLine(signer)}\n`);
+  stand.allow(key, program("asking", asking), "restrict,agent-forwarding");
+  const results = await probeHost(stand.options(), stand.target(), signer, WAIT_MS);
+  await until("it has asked", () => existsSync(told) && readFileSync(told, "utf8").includes("over"));
+  const said = readFileSync(told, "utf8");
+  assert.equal(said.includes("ssh-ed25519"), false, said);
+  assert.match(said, /agent/, "the key is in no file: only the agent could sign");
+  assert.equal(existsSync(`${file}.sig`), false);
+  assert.notEqual(verdicts(results)["try_agent"], "refused");
 });
 
 real("empty pieces of output without end are unknown, and hold nobody up", async () => {
