@@ -142,8 +142,9 @@ function describeExit(ended: SshEnding & { readonly kind: "exited" }): string {
   return ended.signal === null ? `ssh exit ${ended.status}` : `ssh ended by ${ended.signal}`;
 }
 
+/** What a host wrote is among it: nobody shall take it for a sentence of ours. */
 function quote(diagnostics: string): string {
-  return diagnostics === "" ? "" : `: ${diagnostics}`;
+  return diagnostics === "" ? "" : `: "${diagnostics.replaceAll('"', "'")}"`;
 }
 
 function signalNumber(name: string): number {
