@@ -138,6 +138,14 @@ real("the card shows host, host key, user, operation and the exact fields; the h
   const [entry] = await home.activity(run);
   const record = readFileSync(join(stand.state, "requests", String(entry?.["attempt_id"])), "utf8");
   assert.match(record, /"operation":"restart_worker"/, "one identifier joins our log with the host's");
+  const traced = (await home.must(["activity", "show", String(entry?.["attempt_id"])])).out;
+  assert.ok(
+    traced.includes(
+      `sent     ssh ${stand.user}@127.0.0.1:${stand.port} restart_worker, host key ${fingerprint}  (the same)`,
+    ),
+    traced,
+  );
+  assert.equal(traced.includes("(ANOTHER)"), false, traced);
 });
 
 real("a hostile field is refused by the receiver, and the outcome is an error that ran nothing", async () => {

@@ -6,6 +6,7 @@ import { narrowingWords } from "../../../conventions/approval/render-narrowing.t
 import { withdrawnWords } from "../../../conventions/approval/withdrawn.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
 import type { JsonObject } from "../../../kernel/json.ts";
+import { readSshPublicLine, sshFingerprint } from "../../../kernel/ssh-key.ts";
 import type { ApprovalRecord, AttemptRecord, DecisionRecord, DigestCheck, TraceRecord } from "./trace-record.ts";
 
 /** One thing as a person reads it: what was shown, who decided, what went out and what came of it. No line is raw JSON. */
@@ -113,7 +114,7 @@ function besides(attempt: AttemptRecord, approvals: readonly ApprovalRecord[]): 
     [
       "request",
       call == null ? null : `${text(call["method"])} ${text(call["target"])}`,
-      `${attempt.method} ${attempt.url}`,
+      `${attempt.method} ${placeOf(attempt)}`,
     ],
     ["digest", text(call?.["request_digest"]), attempt.request_digest],
   ];
@@ -122,6 +123,13 @@ function besides(attempt: AttemptRecord, approvals: readonly ApprovalRecord[]): 
     `  ${name.padEnd(8)} approved ${approved === null ? "by the session, not one by one" : mine(approved)}`,
     `  ${"".padEnd(8)} sent     ${mine(sent)}${approved === null ? "" : approved === sent ? "  (the same)" : "  (ANOTHER)"}`,
   ]);
+}
+
+/** As a card writes it: of a host that is with its key, which stands in the request's own text. */
+function placeOf({ url, request }: AttemptRecord): string {
+  const { user, host, port, operation, host_key: line } = request ?? {};
+  const key = url?.startsWith("ssh://") === true && typeof line === "string" ? readSshPublicLine(line) : undefined;
+  return key === undefined ? `${url}` : `${user}@${host}:${port} ${operation}, host key ${sshFingerprint(key.blob)}`;
 }
 
 const text = (value: unknown): string | null => (typeof value === "string" ? value : null);
