@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before } from "node:test";
 import { readSshPublicLine, sshFingerprint } from "../src/kernel/ssh-key.ts";
@@ -40,6 +40,7 @@ before(async () => {
         fields: { worker },
       },
       fail_worker: { executable: program("fail-worker", "echo broken >&2; exit 7") },
+      lose_worker: { executable: program("lose-worker", `touch ${at("losing")}; sleep 20`), timeout_s: 30 },
       hold_worker: {
         executable: program("hold-worker", `touch ${at("held")}; while [ ! -e ${at("let-go")} ]; do sleep 0.1; done`),
         timeout_s: 60,
@@ -84,6 +85,9 @@ actions:
   worker.hold:
     effect: write
     ssh: ${ssh("hold_worker")}
+  worker.lose:
+    effect: write
+    ssh: ${ssh("lose_worker")}
   worker.vanish:
     effect: write
     ssh: ${ssh("vanish_worker")}
@@ -221,6 +225,28 @@ real("a connection killed after the operation started is unknown: exit 5, and th
   );
   const held = readdirSync(join(stand.state, "requests")).map((id) => readFileSync(join(stand.state, "requests", id)));
   assert.equal(held.filter((events) => events.includes('"operation":"hold_worker"')).length, 1);
+});
+
+real("a host that lost its record of what it said it started proves nothing by that: a person settles it", async () => {
+  const { calling, run } = await callApproved(home, ["ops.worker.lose"]);
+  await until("the operation runs", () => existsSync(at("losing")));
+  const records = join(stand.state, "requests");
+  const lost = readdirSync(records).filter((name) => readFileSync(join(records, name)).includes("lose_worker"));
+  for (const name of lost) rmSync(join(records, name));
+  stand.cut();
+  const done = await calling.exited;
+  assert.equal(done.code, 5, done.err);
+  const id = idOf(JSON.parse(done.out) as Members, "operation_id");
+  const shown = await until(
+    "it waits for a person",
+    async () => {
+      const { out } = await home.must(["operation", "show", id, "--json"]);
+      return out.includes("operation_needs_person") && out;
+    },
+    60_000,
+  );
+  assert.match(String(shown), /has no record of it any more/);
+  assert.equal((await home.events("reconciled_failure")).filter((event) => event["run_id"] === run).length, 0);
 });
 
 real("a session for one operation does not reach another on the same host", async () => {

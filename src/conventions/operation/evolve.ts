@@ -64,7 +64,7 @@ export type CancelWanted = {
 /** Whatever an operation can learn. Only `trigger` moves its state, by the table. */
 export type OperationEvidence =
   | { readonly kind: "trigger"; readonly trigger: OperationTrigger; readonly at: string; readonly actor: string }
-  | { readonly kind: "left_unanswered"; readonly attemptId: string }
+  | { readonly kind: "left_unanswered"; readonly attemptId: string; readonly said?: string }
   /** It is about to be sent: a creation, each of its tries, and each repeat under its token. */
   | { readonly kind: "on_its_way"; readonly until: Moment }
   | { readonly kind: "sent_again" }
@@ -140,7 +140,7 @@ function changeBy(
 ): Partial<OperationStanding> {
   switch (evidence.kind) {
     case "left_unanswered":
-      return { attemptId: evidence.attemptId };
+      return { attemptId: evidence.attemptId, remoteState: evidence.said ?? now.remoteState };
     case "on_its_way":
       return { createDeadline: evidence.until };
     case "sent_again":

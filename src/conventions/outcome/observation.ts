@@ -77,6 +77,8 @@ export interface Silent {
     | "credential_echoed";
   readonly detail: string;
   readonly elapsedMs: number;
+  /** What the other side had said by then of how far it was; a host's receiver says that it started. */
+  readonly said?: string;
   readonly recordingDigest?: RecordingDigest;
   readonly streamed?: Streamed;
 }

@@ -1,6 +1,7 @@
 import type { NeverSent, Silent, TransportObservation } from "../outcome/observation.ts";
 import type { AgentOffence } from "./agent.ts";
 import type { FinishedFrame, FrameProgress, FrameViolation, RefusedFrame } from "./frames.ts";
+import { STARTED } from "./request-status.ts";
 
 /**
  * What the gateway itself saw of one connection. The payload is the dividing line: before it left nothing can have
@@ -58,7 +59,8 @@ function answerOf(evidence: SshEvidence, last: RefusedFrame | FinishedFrame): Tr
 
 function silenceOf(evidence: SshEvidence): Silent {
   const [reason, detail] = silentReason(evidence);
-  return { kind: "silent", reason, detail, elapsedMs: evidence.elapsedMs };
+  const said = evidence.progress === "started" ? { said: STARTED } : {};
+  return { kind: "silent", reason, detail, elapsedMs: evidence.elapsedMs, ...said };
 }
 
 function silentReason({ ended, violation, progress, diagnostics }: SshEvidence): [Silent["reason"], string] {

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { JsonValue } from "../../kernel/json.ts";
-import { readRequestStatus } from "./request-status.ts";
+import { readRequestStatus, STARTED } from "./request-status.ts";
 
 const ID = "evt_one";
-const tell = (body: JsonValue) => readRequestStatus(ID, body);
+const tell = (body: JsonValue) => readRequestStatus(ID, body, null);
 
 test("only an exit status of zero that came in time is a success", () => {
   const end = (exit_status: JsonValue, signal: JsonValue = null, timed_out = false) =>
@@ -20,6 +20,10 @@ test("only an exit status of zero that came in time is a success", () => {
 
 test("an identifier that was never seen is fenced, so that its absence is a proof", () => {
   assert.deepEqual(tell({ request_id: ID, state: "absent" }), { kind: "failed", proof: "absent_and_fenced" });
+});
+
+test("no absence undoes a start that the host told of", () => {
+  assert.deepEqual(readRequestStatus(ID, { request_id: ID, state: "absent" }, STARTED), { kind: "record_gone" });
 });
 
 test("running and interrupted prove neither", () => {

@@ -8,17 +8,25 @@ export type RequestStatus =
   | { readonly kind: "running" }
   /** It started and came to no end of its own, or its receiver did not live to see one: no later question will know more. */
   | { readonly kind: "interrupted" }
+  /** It was said to have started, and nothing is known of it there any more. */
+  | { readonly kind: "record_gone" }
   | { readonly kind: "unclear"; readonly why: string };
 
-/** Reads the receiver's answer to `request_status`. An answer about another request proves nothing about ours. */
-export function readRequestStatus(requestId: string, body: JsonValue): RequestStatus {
+/** What an operation remembers of a receiver that said so. */
+export const STARTED = "started";
+
+/**
+ * Reads the receiver's answer to `request_status`. An answer about another request proves nothing about ours, and no absence undoes
+ * a start that the host told of before: its record was removed or put back.
+ */
+export function readRequestStatus(requestId: string, body: JsonValue, saidBefore: string | null): RequestStatus {
   if (!isJsonObject(body)) return { kind: "unclear", why: "not_a_status" };
   if (body["request_id"] !== requestId) return { kind: "unclear", why: "another_request" };
   switch (body["state"]) {
     case "finished":
       return readEnd(body["exit_status"], body["signal"], body["timed_out"]);
     case "absent":
-      return { kind: "failed", proof: "absent_and_fenced" };
+      return saidBefore === STARTED ? { kind: "record_gone" } : { kind: "failed", proof: "absent_and_fenced" };
     case "running":
       return { kind: "running" };
     case "interrupted":

@@ -133,7 +133,8 @@ export async function trackUnknown(
   const { held, reservation } = followed;
   const opened = { ...sending, token, input: intent, party: partyFor(sending), held, heldOn: reservation.day };
   const operation = openOperation(core, "write", { ...opened, firstSentMs: followed.firstSentMs });
-  learn(operation, { kind: "left_unanswered", attemptId: followed.attemptId });
+  const said = followed.observation.kind === "silent" ? followed.observation.said : undefined;
+  learn(operation, { kind: "left_unanswered", attemptId: followed.attemptId, ...(said === undefined ? {} : { said }) });
   const events: NewEvent[] = [openedEvent(core, operation)];
   const observation = "reason" in followed.verdict ? followed.verdict.reason : followed.verdict.kind;
   events.push(...step(core, operation, { kind: "no_clear_answer", observation }, operation.callerKey));

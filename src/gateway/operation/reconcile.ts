@@ -201,6 +201,12 @@ function isAnothers(
   );
 }
 
+/** What no later question will know more of. */
+const NO_END: Readonly<Partial<Record<RequestStatus["kind"], string>>> = {
+  interrupted: "the host started it, and it came to no end of its own",
+  record_gone: "the host said that it started it, and has no record of it any more",
+};
+
 /** What the host's own record says. While the operation runs there is nothing to add; the next question may know. */
 function settleStatus(
   core: Pick<OperationNeeds, "envelope" | "ports">,
@@ -214,7 +220,7 @@ function settleStatus(
   const status: RequestStatus =
     answer === null
       ? { kind: "unclear", why: "reason" in verdict ? verdict.reason : "no_answer" }
-      : readRequestStatus(operation.attemptId ?? "", readJson(answer));
+      : readRequestStatus(operation.attemptId ?? "", readJson(answer), operation.remoteState);
   const links = { ...linksOf(operation), source: reader.action.qualifiedName };
   const events: NewEvent[] = [];
   switch (status.kind) {
@@ -228,14 +234,14 @@ function settleStatus(
       break;
     case "running":
     case "interrupted":
+    case "record_gone":
     case "unclear": {
       const reason = status.kind === "unclear" ? status.why : status.kind;
       learn(operation, { kind: status.kind === "running" ? "still_running" : "nothing_learned" });
       events.push(...step(core, operation, { kind: "reconciliation_inconclusive", observation: reason }, actor));
       events.push({ ...core.envelope("reconciliation_inconclusive"), ...links, reason });
-      if (status.kind === "interrupted") {
-        stopCaring(operation, "operation_needs_person", "the host started it, and it came to no end of its own");
-      }
+      const detail = NO_END[status.kind];
+      if (detail !== undefined) stopCaring(operation, "operation_needs_person", detail);
     }
   }
   scheduleNext(core, operation, null, observation);
