@@ -15,6 +15,8 @@ export interface Proxy {
 interface Admission {
   knows(request: IncomingMessage): boolean;
   isOurs(socket: Socket): boolean;
+  /** The same of whoever names no token. */
+  isSeenOurs(socket: Socket): boolean;
 }
 
 /**
@@ -24,17 +26,19 @@ interface Admission {
 export async function serveProxy(out: WayOut, token: string, seesPeers: boolean): Promise<Proxy> {
   const wanted = Buffer.from(`Basic ${Buffer.from(`gw:${token}`).toString("base64")}`);
   const seats = seatStrangers();
+  const isOurs = (socket: Socket): boolean => {
+    const { remoteAddress = "", remotePort = 0, localPort = 0 } = socket;
+    const ours = !seesPeers || out.findHolder(remoteAddress, remotePort, localPort) !== null;
+    if (ours) seats.keep(socket);
+    return ours;
+  };
   const { proxy, close } = createProxy(out, {
     knows: ({ headers }) => {
       const said = Buffer.from(headers["proxy-authorization"] ?? "");
       return said.byteLength === wanted.byteLength && timingSafeEqual(said, wanted);
     },
-    isOurs: (socket) => {
-      const { remoteAddress = "", remotePort = 0, localPort = 0 } = socket;
-      const ours = !seesPeers || out.findHolder(remoteAddress, remotePort, localPort) !== null;
-      if (ours) seats.keep(socket);
-      return ours;
-    },
+    isOurs,
+    isSeenOurs: (socket) => seesPeers && isOurs(socket),
   });
   proxy.on("connection", seats.take);
   await new Promise<void>((resolve, reject) => void proxy.once("error", reject).listen(0, "127.0.0.1", resolve));
@@ -64,14 +68,17 @@ function seatStrangers(): { take(socket: Socket): void; keep(socket: Socket): vo
 
 /** The way out of a box that catches no connections: its loopback is its own, so that whoever comes is of the box. */
 export function serveBoxProxy(listeners: readonly Server[], out: WayOut): void {
-  const { proxy } = createProxy(out, { knows: () => true, isOurs: () => true });
+  const { proxy } = createProxy(out, { knows: () => true, isOurs: () => true, isSeenOurs: () => true });
   for (const listener of listeners) {
     listener.maxConnections = defaults.boxConnections;
     listener.on("connection", (socket: Socket) => void proxy.emit("connection", socket));
   }
 }
 
-function createProxy(out: WayOut, { knows, isOurs }: Admission): { readonly proxy: HttpServer; close(): void } {
+function createProxy(
+  out: WayOut,
+  { knows, isOurs, isSeenOurs }: Admission,
+): { readonly proxy: HttpServer; close(): void } {
   const { secure, plain } = createWays(out);
   const proxy = createServer({ maxHeaderSize: defaults.boxHeadBytes, headersTimeout: defaults.boxHeadMs });
   // Those that CONNECT took over are no connections of the server's any more, and whoever was refused need not hang up.
@@ -114,7 +121,7 @@ function createProxy(out: WayOut, { knows, isOurs }: Admission): { readonly prox
   });
   // What cannot be read has no token: of whoever the run did not start it would be told as the run's own.
   proxy.on("clientError", (_error, socket: Socket) => {
-    if (isOurs(socket)) refuseBare(socket, "malformed", "http", null, out);
+    if (isSeenOurs(socket)) refuseBare(socket, "malformed", "http", null, out);
     else socket.destroy();
   });
   return {
