@@ -1730,8 +1730,8 @@ export const codes = {
   // The gateway itself
   internal_fault: {
     status: 500,
-    means: "The gateway failed in a way it did not foresee. Nothing more was sent.",
-    mend: "Look at the gateway's own messages; the correlation id is in both places.",
+    means: "The server that answered failed in a way it did not foresee, and went no further.",
+    mend: "Look at that server's own messages, of the gateway or of an API that uses its package; the correlation id is in both places.",
   },
 } as const satisfies Record<string, CodeEntry>;
 

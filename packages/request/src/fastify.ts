@@ -18,6 +18,7 @@ import {
   problemReply,
   type Reply,
   refuse,
+  requireFunctions,
 } from "./serve.ts";
 
 export interface StrictRequestsOptions extends Observers<string> {
@@ -50,6 +51,7 @@ export function refuseNotFound(request: FastifyRequest, reply: FastifyReply): Fa
 }
 
 export async function strictRequests(app: FastifyInstance, options: StrictRequestsOptions): Promise<void> {
+  requireFunctions("strictRequests", options, ["principalOf", "onRecord", "onFault"]);
   const exchanges = new WeakMap<FastifyRequest, Exchange>();
   app.removeAllContentTypeParsers();
   // Fastify wants a parser for every type; this one leaves the bytes where they are.

@@ -15,6 +15,7 @@ import {
   problemReply,
   type Reply,
   refuse,
+  requireFunctions,
 } from "./serve.ts";
 import { matchPath, splitTarget } from "./target.ts";
 
@@ -59,6 +60,7 @@ export interface ListenerOptions<Incoming extends IncomingRequest, Who extends P
 export function createRequestListener<Incoming extends IncomingRequest, Who extends Principal = string>(
   options: ListenerOptions<Incoming, Who>,
 ): (request: Incoming, response: OutgoingReply) => void {
+  requireFunctions("createRequestListener", options, ["principalOf", "correlationId", "onRecord", "onFault"]);
   return (request, response) => {
     const correlationId = options.correlationId();
     inTurn(request.socket, request, async ({ broken, isLast }) => {

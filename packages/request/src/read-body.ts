@@ -1,12 +1,14 @@
 import { createHash, type Hash } from "node:crypto";
 import { type Digest, digestBytes } from "../../../src/kernel/canonical-json.ts";
-import { Denied } from "../../../src/kernel/failure.ts";
+import { Denied, Fault } from "../../../src/kernel/failure.ts";
 import { faultOn } from "./conversation.ts";
 import type { Intake } from "./pipeline.ts";
 
 /** The little of node:http's IncomingMessage that is needed, so that this room imports no network module. */
 export interface IncomingBody {
   readonly complete: boolean;
+  /** Somebody took bytes of it already, as an application's own body parser does. */
+  readonly readableDidRead?: boolean;
   readonly rawTrailers: readonly string[];
   readonly socket: { readonly destroyed?: boolean };
   on(event: "data", listener: (chunk: Buffer) => void): unknown;
@@ -44,12 +46,20 @@ export function seeBytes(): SeenBytes {
   };
 }
 
+/** Its sender did nothing wrong, and half a body is none: what stands before the strict routes took it. */
+const ALREADY_READ =
+  "The body was read before these routes got the request. Put them before whatever reads bodies, such as express.json().";
+
 /** Feeds an intake as bytes arrive and stops at its first refusal: what follows is never read. */
 export function readBody(
   source: IncomingBody,
   intake: Pick<Intake<unknown>, "push" | "abort">,
   seen?: SeenBytes,
 ): Promise<void> {
+  if (source.readableDidRead === true) {
+    intake.abort();
+    return Promise.reject(new Fault(ALREADY_READ));
+  }
   return new Promise((resolve, reject) => {
     let settled = false;
     let ended = false;

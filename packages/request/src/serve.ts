@@ -50,6 +50,7 @@ export function bindRoute<C extends Command<unknown, unknown, unknown>, Who exte
   route: Route<C>,
   steps: Steps<C, Answer, Who>,
 ): BoundRoute<Who> {
+  requireFunctions(`bindRoute for ${route.endpoint}`, steps, ["authorize", "execute"]);
   return {
     // Only the parts that do not mention the command's type are read through this.
     route: route as unknown as Route<never>,
@@ -122,6 +123,17 @@ export interface Observers<Who extends Principal = Principal> {
   onRecord(record: RequestRecord, occasion: Occasion<Who>): void | Promise<void>;
   /** Our own mistakes, which the caller only sees as `internal_fault`. */
   onFault(error: unknown, correlationId: string): void;
+}
+
+/**
+ * For authors whose compiler looks at nothing: a function that is missing is told before any request is answered, since one that is missed
+ * after the work was carried out would make its reply a lie.
+ */
+export function requireFunctions(of: string, given: object, names: readonly string[]): void {
+  for (const name of names) {
+    const value = (given as Readonly<Record<string, unknown>>)[name];
+    if (typeof value !== "function") throw new TypeError(`${of} needs the function ${name}`);
+  }
 }
 
 export async function conclude<Who extends Principal>(
