@@ -362,13 +362,19 @@ real("a copy of a host and the host itself never both go on: the second is told 
   await begin(twin);
   await shipped(twin);
   await stop(twin);
+  const numbers = () => cluster.sql("select kind, generation, gateway from gw_hub.documents order by 1, 2, 3");
+  const there = await numbers();
   await begin(web1);
+  await web1.must(["policy", "set", "run_attempts", "77"]);
   const hub = await until("it knows", async () => {
     const now = await hubOf(web1);
     return codeOf(now["trouble"]) === "hub_forked" && now;
   });
   assert.ok(Number(hub["behind"]) > 0);
   assert.equal((await web1.status())["stopped"], null, "local work goes on");
+  // Longer than a look takes to come round by itself.
+  await new Promise((resolve) => setTimeout(resolve, 6000));
+  assert.deepEqual(await numbers(), there, "what is signed on it is put before nobody");
   await web1.must(["hub", "leave"]);
   assert.equal((await web1.status())["hub"], null);
   await web1.must(["hub", "join", cluster.url("web1"), "--name", "web1-after"]);
@@ -438,6 +444,8 @@ real("the way to a database on the network is TLS that was verified, whatever th
   const unknown = await init();
   assert.equal(unknown.code, 3);
   assert.match(unknown.err, /hub_unreachable.*(?:self-signed|unable to verify|issuer)/i);
+  assert.match(unknown.err, /--hub-ca FILE/);
+  assert.doesNotMatch(unknown.err, /use-system-ca/, "nobody can give our launcher an option for Node");
   const wrong = await web1.run([
     "hub",
     "init",

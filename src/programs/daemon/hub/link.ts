@@ -126,8 +126,18 @@ export function createHubLink(parts: LinkParts): HubLink {
       take: (body) => desk.take(body, gateway),
       takePolicy: followed.takePolicy,
       refuse: desk.refuse,
-      follow: followed.look,
+      follow: async (connection) => (isHeard() ? followed.look(connection) : undefined),
     });
+  }
+
+  /**
+   * Signed files go to and from the hub once it took a word of this life: a home that was restored, or a copy that was started, finds the
+   * fork first, and every gateway of the vault would follow what it put there.
+   */
+  function isHeard(): boolean {
+    if (shipper === null || shipper.silentMs() === null) return false;
+    const code = shipper.status().trouble?.code;
+    return code !== "hub_forked" && code !== "hub_rolled_back";
   }
 
   function begin(to: Way, compartment: OpenCompartment): void {
@@ -139,7 +149,10 @@ export function createHubLink(parts: LinkParts): HubLink {
       ...{ folder: parts.folder, log: parts.log, clock, sleep, identity, hubId, vaultId, gateway, connect },
       knows: () => following?.shown() ?? { vault: 0, policy: 0 },
       remembered: notes.tick(),
-      remember: notes.rememberTick,
+      async remember(tick) {
+        await notes.rememberTick(tick);
+        queue?.wake();
+      },
       onTrouble: tell,
     });
     limits = startLimits({
