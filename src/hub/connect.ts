@@ -11,7 +11,7 @@ import { HUB_CHANNEL, HUB_SCHEMA, HUB_VERSION } from "./schema.ts";
 export interface HubLogin {
   readonly address: HubAddress;
   readonly password: Secret | null;
-  /** PEM; null for the authorities that the system knows. */
+  /** PEM; null for the public authorities, as Node brings them. */
   readonly authority: string | null;
 }
 
@@ -251,10 +251,13 @@ function refusalOf(error: unknown): Denied {
   if (/CERT|ISSUER|VERIFY_LEAF/.test(code))
     return new Denied(
       "hub_unreachable",
-      `The database's certificate is not trusted for its name: ${message}. ${TRUST}`,
+      `The database's certificate is not trusted for its name: ${message.replace(NODES_ADVICE, "")}. ${TRUST}`,
     );
   return new Denied("hub_unreachable", `The hub's database does not answer: ${message || code || "no reason given"}.`);
 }
 
 const ROLES = "A gateway's login has to be a member of gw_gateway, an operator's of gw_operator.";
-const TRUST = "Name the authority that vouches for it with --hub-ca FILE, and the host as the certificate does.";
+const TRUST =
+  "Name the authority that vouches for it with --hub-ca FILE (what the system trusts beside the public ones is not asked), and the host as the certificate does.";
+/** Nobody can do that: the launcher takes no options for Node. */
+const NODES_ADVICE = /; if the root CA is installed locally.*$/;

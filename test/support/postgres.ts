@@ -86,7 +86,9 @@ export async function makeCluster(
   writeFileSync(caFile, authority.certificate);
   writeFileSync(join(data, "server.key"), authority.leafKey, { mode: 0o600 });
   if (as !== undefined) chownSync(join(data, "server.key"), as.uid, as.gid);
-  writeFileSync(join(data, "server.crt"), authority.chainFor("localhost"));
+  // Without the authority, as servers have it.
+  const [leaf = ""] = authority.chainFor("localhost").split(/(?<=-----END CERTIFICATE-----\n)/);
+  writeFileSync(join(data, "server.crt"), leaf);
   writeFileSync(
     join(data, "pg_hba.conf"),
     "local all all trust\nlocal replication all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n",
