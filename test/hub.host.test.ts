@@ -364,6 +364,7 @@ real("a copy of a host and the host itself never both go on: the second is told 
   await stop(twin);
   const numbers = () => cluster.sql("select kind, generation, gateway from gw_hub.documents order by 1, 2, 3");
   const there = await numbers();
+  await cluster.sql("insert into gw_hub.cards values ('web1', 'apr_1', '', '', '')");
   await begin(web1);
   await web1.must(["policy", "set", "run_attempts", "77"]);
   const hub = await until("it knows", async () => {
@@ -375,6 +376,8 @@ real("a copy of a host and the host itself never both go on: the second is told 
   // Longer than a look takes to come round by itself.
   await new Promise((resolve) => setTimeout(resolve, 6000));
   assert.deepEqual(await numbers(), there, "what is signed on it is put before nobody");
+  const cards = await cluster.sql("delete from gw_hub.cards where gateway = 'web1' returning approval_id");
+  assert.deepEqual(cards, [{ approval_id: "apr_1" }], "a question of whoever goes on is not taken away");
   await web1.must(["hub", "leave"]);
   assert.equal((await web1.status())["hub"], null);
   await web1.must(["hub", "join", cluster.url("web1"), "--name", "web1-after"]);

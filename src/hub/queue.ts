@@ -34,6 +34,8 @@ export interface QueueParts {
   /** The same for the next policy. */
   takePolicy(body: string): Promise<string>;
   readonly refuse: Answering["refuse"];
+  /** Whether it is certain that no copy of this host speaks under its name. Until then nothing is said and nothing taken. */
+  isKnown(): boolean;
 }
 
 export interface Queue {
@@ -58,9 +60,6 @@ export function startQueue(parts: QueueParts): Queue {
 
   /** What was left by an earlier process is over: its questions died with it. */
   async function begin(connection: HubConnection): Promise<void> {
-    await connection.listen((what) => {
-      if (isForGateway(what, gateway)) woken.wake();
-    });
     shown = new Map();
     await connection.ask(`delete from ${HUB_SCHEMA}.cards where gateway = $1`, [gateway]);
   }
@@ -107,11 +106,20 @@ export function startQueue(parts: QueueParts): Queue {
   }
 
   async function work(connection: HubConnection, works: () => void): Promise<void> {
-    await begin(connection);
+    await connection.listen((what) => {
+      if (isForGateway(what, gateway)) woken.wake();
+    });
     works();
-    while (!closed) {
+    for (let begun = false; !closed; ) {
       const now = woken;
       if (now.aborted) woken = new Waker();
+      if (!parts.isKnown()) {
+        await sleep.sleep(defaults.hubAgainMs);
+        await sleep.sleep(defaults.hubBeatMs, woken);
+        continue;
+      }
+      if (!begun) await begin(connection);
+      begun = true;
       await show(connection);
       // What operators decided is taken also where the signed files cannot be followed.
       const wrong = await parts.follow(connection).then(

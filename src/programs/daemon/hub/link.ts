@@ -126,18 +126,19 @@ export function createHubLink(parts: LinkParts): HubLink {
       take: (body) => desk.take(body, gateway),
       takePolicy: followed.takePolicy,
       refuse: desk.refuse,
-      follow: async (connection) => (isHeard() ? followed.look(connection) : undefined),
+      follow: followed.look,
+      isKnown,
     });
   }
 
   /**
-   * Signed files go to and from the hub once it took a word of this life: a home that was restored, or a copy that was started, finds the
-   * fork first, and every gateway of the vault would follow what it put there.
+   * Whether the hub showed that nobody else wrote there under this name: it took a word of this life, or has another trouble with it. A
+   * home that was restored, or a copy that was started, finds the fork first: what it put there every gateway of the vault would follow.
    */
-  function isHeard(): boolean {
-    if (shipper === null || shipper.silentMs() === null) return false;
-    const code = shipper.status().trouble?.code;
-    return code !== "hub_forked" && code !== "hub_rolled_back";
+  function isKnown(): boolean {
+    const code = shipper?.status().trouble?.code ?? null;
+    if (code === "hub_forked") return false;
+    return (shipper?.silentMs() ?? null) !== null || (code !== null && code !== "hub_unreachable");
   }
 
   function begin(to: Way, compartment: OpenCompartment): void {
@@ -145,13 +146,15 @@ export function createHubLink(parts: LinkParts): HubLink {
     const { hubId, gateway } = membership;
     const { vaultId } = state.trust.vault;
     if (attended !== null) attendOn(to, compartment, attended);
+    let heard = false;
     shipper = startShipper({
       ...{ folder: parts.folder, log: parts.log, clock, sleep, identity, hubId, vaultId, gateway, connect },
       knows: () => following?.shown() ?? { vault: 0, policy: 0 },
       remembered: notes.tick(),
       async remember(tick) {
         await notes.rememberTick(tick);
-        queue?.wake();
+        if (!heard) queue?.wake();
+        heard = true;
       },
       onTrouble: tell,
     });
