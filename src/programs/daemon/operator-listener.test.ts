@@ -53,6 +53,7 @@ async function listen() {
       },
     },
     correlationId: () => "evt_1",
+    onRecord: async () => undefined,
     onFault: () => undefined,
   } as unknown as OperatorListenerOptions;
   const door = await listenForOperators(options);
