@@ -1,7 +1,7 @@
 import { digestBytes } from "../../../src/kernel/canonical-json.ts";
 import { Denied, type Finding } from "../../../src/kernel/failure.ts";
 import type { JsonValue } from "../../../src/kernel/json.ts";
-import { collectBytes } from "./collect-bytes.ts";
+import { ByteCollector } from "./collect-bytes.ts";
 import { tooLarge } from "./head.ts";
 import { parseJson } from "./json/parse.ts";
 import { collectParts } from "./multipart/collect.ts";
@@ -74,7 +74,7 @@ export function openBody(body: CompiledBody, boundary: string | undefined, openF
 }
 
 function bufferBody(maxBytes: number, read: (bytes: Buffer) => BodyContent): BodyReader {
-  const collector = collectBytes();
+  const collector = new ByteCollector();
   return {
     push(chunk) {
       if (collector.size + chunk.length > maxBytes) throw tooLarge(maxBytes);

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { collectBytes } from "./collect-bytes.ts";
+import { ByteCollector } from "./collect-bytes.ts";
 
 test("pieces of any size come together in order", () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 3000 }), { maxLength: 20 }), (pieces) => {
-      const collector = collectBytes();
+      const collector = new ByteCollector();
       const expected = Buffer.concat(pieces);
       for (const piece of pieces) collector.push(piece);
       assert.equal(collector.size, expected.length);
@@ -16,7 +16,7 @@ test("pieces of any size come together in order", () => {
 });
 
 test("a body in single bytes costs at most twice its size", () => {
-  const collector = collectBytes();
+  const collector = new ByteCollector();
   const piece = Buffer.from("x");
   for (let index = 0; index < 100_000; index++) collector.push(piece);
   const bytes = collector.take();

@@ -3,7 +3,7 @@ import { createHash, type Hash } from "node:crypto";
 import type { Digest } from "../../../../src/kernel/canonical-json.ts";
 import { Denied, Fault, type Finding } from "../../../../src/kernel/failure.ts";
 import type { JsonObject, JsonValue } from "../../../../src/kernel/json.ts";
-import { type ByteCollector, collectBytes } from "../collect-bytes.ts";
+import { ByteCollector } from "../collect-bytes.ts";
 import { tooLarge } from "../head.ts";
 import { parseJson } from "../json/parse.ts";
 import { readMediaType } from "../media-type.ts";
@@ -62,7 +62,7 @@ export function collectParts(
       const sink = rule.kind === "file" ? openFile?.(header.name) : undefined;
       if (sink !== undefined) sinks.push(sink);
       const hash = rule.kind === "file" ? createHash("sha256") : undefined;
-      open = { rule, header, sink, hash, kept: collectBytes(), size: 0 };
+      open = { rule, header, sink, hash, kept: new ByteCollector(), size: 0 };
     },
     data(bytes) {
       const part = current(open);
