@@ -140,6 +140,19 @@ describe("a start that cannot be says what to do", asUser, () => {
   });
 });
 
+test("gw up says of a gateway that was killed that it was, and the next start goes on", asUser, async () => {
+  const home = await new Home(makeFolder()).init();
+  const gateway = await home.upByHand();
+  process.kill(gateway.pid, "SIGKILL");
+  const left = await within(gateway.exited, 120_000, "gw up");
+  assert.deepEqual([left.code, codeOf(left)], [1, "gateway_ended"]);
+  assert.match(left.err, /SIGKILL/);
+  const next = await home.upByHand();
+  assert.equal((await next.end("SIGTERM")).code, 0, "one that was told to end did");
+  const verified = await home.verify();
+  assert.equal(verified.code, 0, verified.out);
+});
+
 test("the workstation's commands of docs/install.md, where no systemd of the user runs", asUser, async () => {
   const folder = makeFolder();
   const home = new Home(folder);
@@ -253,7 +266,9 @@ describe("npm start for a second user of the machine", asUser, () => {
       return held !== null;
     });
     running = await npmStart();
-    await running.end("SIGTERM");
+    process.kill(Number((await home.status())["pid"]), "SIGKILL");
+    const killed = await within(running.exited, 120_000, "npm start");
+    assert.deepEqual([killed.code, codeOf(killed)], [1, "gateway_ended"]);
     const other = await take(portOf(home));
     const refused = await startProgram(env).exited;
     other?.close();

@@ -790,6 +790,12 @@ export const codes = {
     means: "No gateway answers at the socket.",
     mend: "Start one with gw up, or name its home with --home.",
   },
+  gateway_ended: {
+    status: 503,
+    means:
+      "The gateway's process ended otherwise than in order: somebody or the system killed it (for want of memory, say), or it failed.",
+    mend: "Start it again as before: that recovers the log and the state, and sends nothing a second time. A call that was under way becomes unknown; gw operation list shows what is open.",
+  },
   answer_not_declared: {
     status: 502,
     means: "What the gateway answered is not what its route declares. Nothing of it was used.",

@@ -36,13 +36,20 @@ export async function startGateway(
     ...(keyFile === null ? [] : ["--key-file", keyFile]),
   ];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], env: gatewayEnvironment() });
-  const stopped = new Promise<number>((resolve) => child.once("exit", (code) => resolve(code ?? 1)));
+  const stopped = new Promise<Denied | null>((resolve) =>
+    child.once("exit", (status, signal) => resolve(status === 0 ? null : endedBy(signal ?? `status ${status}`))),
+  );
   const stop = (): void => void child.kill("SIGTERM");
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
   const said = new Promise<string>((resolve) => child.stdout?.once("data", (bytes: Buffer) => resolve(String(bytes))));
   const first = await Promise.race([said, stopped.then(() => "")]);
   if (!first.startsWith("ready ") || child.pid === undefined) throw refusalIn(first);
   return { pid: child.pid, stopped, stop };
+}
+
+/** It may have had no time to say anything itself: whoever started it is the only one who knows. */
+function endedBy(how: string): Denied {
+  return new Denied("gateway_ended", `The gateway ended with ${how}, not in order.`);
 }
 
 /** What the gateway says of a start that it refuses, so that its own code is the command's. */

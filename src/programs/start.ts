@@ -11,8 +11,7 @@ import { installation } from "../kernel/installation.ts";
 import type { Secret } from "../kernel/secret.ts";
 import { answering } from "../surfaces/cli/answer.ts";
 import type { GatewayProcess } from "../surfaces/cli/commands/deps.ts";
-import { exits } from "../surfaces/cli/io.ts";
-import { startUnlocked, statusLines } from "../surfaces/cli/operator/run-gateway.ts";
+import { awaitEnd, startUnlocked, statusLines } from "../surfaces/cli/operator/run-gateway.ts";
 import { programFile } from "../surfaces/cli/program-file.ts";
 import { openTerminal } from "../surfaces/cli/terminal.ts";
 import { choosePassphrase } from "../surfaces/cli/vault/init.ts";
@@ -87,7 +86,7 @@ async function serve(gateway: GatewayProcess, fresh: boolean, unattended: boolea
     io.out("");
     if (unattended && fresh && !hasTerminal()) sayNobodyDecides();
     else sayWhatNext(unattended);
-    return (await gateway.stopped) === 0 ? exits.done : exits.denied;
+    return await awaitEnd(gateway);
   } finally {
     gateway.stop();
     await gateway.stopped;

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import type { ReferenceCliPorts } from "../../../../packages/reference/src/command.ts";
 import type { OperatorKey } from "../../../conventions/approval/decision.ts";
 import type { Clock, Random, Sleep } from "../../../kernel/clock.ts";
+import type { Denied } from "../../../kernel/failure.ts";
 import type { Secret } from "../../../kernel/secret.ts";
 import type { VaultHome } from "../../../vault/files/home.ts";
 import type { ServerCheck } from "../../client/hand-over.ts";
@@ -69,8 +70,8 @@ export interface Formats {
 
 export interface GatewayProcess {
   readonly pid: number;
-  /** The exit status, once it has stopped. */
-  readonly stopped: Promise<number>;
+  /** What to say of its end, once it has stopped: nothing where it stopped in order. */
+  readonly stopped: Promise<Denied | null>;
   stop(): void;
 }
 

@@ -33,8 +33,15 @@ export function runUp(options: UpOptions, deps: CliDeps): Promise<Exit> {
         : await deps.startGateway(home, options.keyFile ?? null, config);
     for (const line of statusLines(await readStatus(operatorDoor(options)))) deps.io.out(line);
     deps.io.out("Approve with: gw watch   Stop with: Ctrl-C");
-    return (await gateway.stopped) === 0 ? exits.done : exits.denied;
+    return awaitEnd(gateway);
   });
+}
+
+/** For as long as it runs; refused with what is to be said of an end that was not in order. */
+export async function awaitEnd(gateway: GatewayProcess): Promise<Exit> {
+  const ended = await gateway.stopped;
+  if (ended !== null) throw ended;
+  return exits.done;
 }
 
 /** The keys are opened first: a wrong passphrase after the start would leave a piece of log that nobody vouched for. */
