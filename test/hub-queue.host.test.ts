@@ -182,6 +182,33 @@ real(
   },
 );
 
+real("after gw login at the desk what only reads on the hub asks nothing, and what decides still asks", async () => {
+  const { id } = await ask("to be read after a login");
+  await waitingWith(id);
+  const show = ["operation", "show", "op_00000000000000000000000000", ...hub()];
+  const reading = [["approvals", ...hub(), "--json"], ["operation", "list", ...hub()], show];
+  for (const words of reading) assert.equal(codeOf(await desk.run(words)), "terminal_needed", words.join(" "));
+  await desk.must(["login", "--for", "10m"]);
+  try {
+    const [listed, board, one] = [
+      await desk.run(reading[0] ?? []),
+      await desk.run(reading[1] ?? []),
+      await desk.run(show),
+    ];
+    const waiting = JSON.parse(listed.out) as readonly Members[];
+    assert.ok(
+      waiting.some(({ approval_id }) => approval_id === id),
+      listed.err,
+    );
+    assert.equal(board.code, 0, board.err);
+    assert.equal(codeOf(one), "not_found", "no gateway shows it");
+    assert.equal(codeOf(await desk.run(["deny", id, ...hub()])), "terminal_needed");
+  } finally {
+    await desk.run(["logout"]);
+  }
+  await desk.must(["approve", id, ...hub()]);
+});
+
 real("a no from another machine is as good as one from here, and comes once", async () => {
   const { id } = await ask("to be denied", "demo.thing.make");
   await waitingWith(id);

@@ -36,7 +36,7 @@ export function runJournalCommand(
   const ports = { wallMs: deps.clock.wallMs, sleep: deps.sleep.sleep, signal: stop.signal };
   return answering(deps.io, () => {
     const print = readJournal(journal, { ...options, log: logOf(options, `gw ${journal}`) }, deps.io, ports);
-    return withReader(options, deps.io, deps.vault, ({ readingKey }) => print(readingKey));
+    return withReader(options, deps.io, deps.vault, ({ operator }) => print(operator.readingKey));
   });
 }
 
@@ -46,8 +46,8 @@ export function runShowCommand(
   deps: CliDeps,
 ): Promise<Exit> {
   const command = `gw activity show ${id}`;
-  const show = async ({ home, readingKey }: ReaderSession, log: string): Promise<Exit> => {
-    const keys = { readingKey, signers: signersOf(home) };
+  const show = async ({ home, operator }: ReaderSession, log: string): Promise<Exit> => {
+    const keys = { readingKey: operator.readingKey, signers: signersOf(home) };
     return runActivityShow(id, { ...options, log, own: join(options.home, "audit") }, keys, deps.io);
   };
   return reading(options, command, deps, show, () => requireNameOfThing(id));
@@ -57,8 +57,8 @@ export function runSuggestCommand(
   options: OperatorOptions & LogOption & Omit<SuggestOptions, "log">,
   deps: CliDeps,
 ): Promise<Exit> {
-  const suggest = ({ readingKey }: ReaderSession, log: string): Promise<Exit> =>
-    runPackSuggest({ ...options, log }, readingKey, deps.io);
+  const suggest = ({ operator }: ReaderSession, log: string): Promise<Exit> =>
+    runPackSuggest({ ...options, log }, operator.readingKey, deps.io);
   return reading(options, "gw pack suggest", deps, suggest, () => requireNameOfRun(options.run));
 }
 
@@ -77,8 +77,8 @@ export function runExportCommand(
   options: OperatorOptions & LogOption & { readonly people: boolean },
   deps: CliDeps,
 ): Promise<Exit> {
-  return reading(options, "gw audit export", deps, ({ readingKey }, log) =>
-    runAuditExport({ ...options, log }, readingKey, deps.io),
+  return reading(options, "gw audit export", deps, ({ operator }, log) =>
+    runAuditExport({ ...options, log }, operator.readingKey, deps.io),
   );
 }
 

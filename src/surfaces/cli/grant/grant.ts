@@ -110,7 +110,7 @@ export function runGrantList(options: VaultOptions, io: CliIo, ports: VaultCliPo
     const keeper = await findLogin(options, vault, ports);
     keeper?.close();
     if (grants.length === 0 || (keeper === null && options.passphraseFile === undefined)) return tell(null);
-    return await withReader(options, io, ports, async ({ readingKey }) =>
+    return await withReader(options, io, ports, async ({ operator: { readingKey } }) =>
       tell(followLastUses(join(options.home, "audit"), readingKey)()),
     );
   });

@@ -38,7 +38,7 @@ export function runGrantSimulate(
   return answering(io, async () => {
     const grant = requireGrant(readGrants(options, ports), name);
     const sinceMs = readTime("--since", options.since, ports.clock.wallMs());
-    return await withReader(options, io, ports, async ({ readingKey }) => {
+    return await withReader(options, io, ports, async ({ operator: { readingKey } }) => {
       const { calls, unasked } = readPast(join(options.home, "audit"), readingKey, grant, sinceMs);
       if (options.json) io.out(JSON.stringify({ grant: name, since: isoTime(sinceMs), calls, unasked }, null, 2));
       else for (const line of pastLines(grant, options.since, calls, unasked)) io.out(line);

@@ -19,7 +19,7 @@ import type { JsonObject } from "../../../kernel/json.ts";
 import type { SeenHead } from "../../client/draft-decision.ts";
 import type { ApprovalView, SessionRecord } from "../../operator/answers.ts";
 import type { CliIo } from "../io.ts";
-import type { HubSession } from "./hub-session.ts";
+import type { HubReading } from "./hub-session.ts";
 import { type BoardedOperation, readBoard } from "./read-board.ts";
 import { readCard } from "./read-card.ts";
 import { type Ending, readEndings } from "./read-endings.ts";
@@ -39,7 +39,7 @@ export interface FoundOperation {
   readonly takenBy: string | null;
 }
 
-type Cards = Pick<HubSession, "connection" | "speakers" | "operator">;
+export type Cards = Pick<HubReading, "connection" | "speakers" | "operator">;
 
 /** Is told of what is not from its gateway for this person, which is never shown, and of what there is no room to read. */
 export interface Beside {

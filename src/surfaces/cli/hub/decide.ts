@@ -21,7 +21,7 @@ import type { OperatorOptions } from "../options.ts";
 import { hangOf, sayProse } from "../say-prose.ts";
 import { besideOf, findCard, findCards } from "./cards.ts";
 import { warnOpen } from "./grant.ts";
-import { knownTo, type OnHub, onHub } from "./hub-session.ts";
+import { knownTo, type OnHub, onHub, readingHub } from "./hub-session.ts";
 import { readPolicyOnHub } from "./policy.ts";
 import { revokeOnHub, unknownSession } from "./revoke.ts";
 import { type Answered, say } from "./say.ts";
@@ -29,7 +29,7 @@ import { type Answered, say } from "./say.ts";
 /** `gw approvals --hub URL`. */
 export function runHubApprovals(options: OperatorOptions & EvidenceOption & OnHub, deps: CliDeps): Promise<Exit> {
   const { io } = deps;
-  return onHub(options, deps, async (session) => {
+  return readingHub(options, deps, async (session) => {
     const cards = await findCards(session, deps.clock, besideOf(deps.io));
     if (options.json) {
       io.out(

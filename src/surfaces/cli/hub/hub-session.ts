@@ -13,30 +13,49 @@ import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import type { Exit } from "../io.ts";
 import type { OperatorOptions } from "../options.ts";
-import { policyInForce, type VaultSession, withOperator } from "../vault/session.ts";
+import { policyInForce, type ReaderSession, type VaultSession, withOperator, withReader } from "../vault/session.ts";
 import { type HubLoginOptions, takeOperatorLogin } from "./login.ts";
 
 export type OnHub = HubLoginOptions & { readonly hub: string };
 
-export interface HubSession extends VaultSession {
+interface OfHub {
   readonly connection: HubConnection & { readonly hubId: string };
   /** The gateways of this vault, whose keys an operator of it signed. */
   readonly speakers: readonly Speaker[];
 }
 
+export type HubSession = VaultSession & OfHub;
+export type HubReading = ReaderSession & OfHub;
+type Options = OperatorOptions & OnHub;
+
 /** An operator's keys, and the gateways of the vault on a hub. */
-export function onHub(
-  options: OperatorOptions & OnHub,
+export function onHub(options: Options, deps: CliDeps, work: (session: HubSession) => Promise<Exit>): Promise<Exit> {
+  return inHub(options, deps, (inside) =>
+    withOperator(options, deps.io, deps.vault, async (session) => work(await inside(session))),
+  );
+}
+
+/** The same for what only reads: after `gw login` nothing is asked. */
+export function readingHub(
+  options: Options,
   deps: CliDeps,
-  work: (session: HubSession) => Promise<Exit>,
+  work: (session: HubReading) => Promise<Exit>,
+): Promise<Exit> {
+  return inHub(options, deps, (inside) =>
+    withReader(options, deps.io, deps.vault, async (session) => work(await inside(session))),
+  );
+}
+
+function inHub(
+  options: Options,
+  deps: CliDeps,
+  open: (inside: <Session extends ReaderSession>(session: Session) => Promise<Session & OfHub>) => Promise<Exit>,
 ): Promise<Exit> {
   return answering(deps.io, async () => {
     const login = await takeOperatorLogin(options, deps);
     using _wiped = login.password;
     return await withConnection(login, (connection) =>
-      withOperator(options, deps.io, deps.vault, async (session) =>
-        work({ ...session, connection, speakers: await findSpeakers(connection, session) }),
-      ),
+      open(async (session) => ({ ...session, connection, speakers: await findSpeakers(connection, session) })),
     );
   });
 }
@@ -61,7 +80,7 @@ export function requireHub(login: HubLogin): Promise<void> {
 
 export async function findSpeakers(
   connection: HubConnection & { readonly hubId: string },
-  { home, operator }: VaultSession,
+  { home, operator }: ReaderSession,
 ): Promise<readonly Speaker[]> {
   const keys = home.readVault().operators.map(({ approverKey }) => approverKey);
   const rows = await connection.ask<EnrolmentRow & LeaveRow>(eachGateway(`${ENROLMENT_COLUMNS}, ${LEAVE_COLUMNS}`));

@@ -28,8 +28,8 @@ export function runHubJournal(journal: JournalName, options: Options, deps: CliD
     const login = await takeOperatorLogin(options, deps);
     using _wiped = login.password;
     return await withConnection(login, (connection) =>
-      withReader(options, deps.io, deps.vault, async ({ home, readingKey }) =>
-        showAll(connection, home.readVault(), readingKey, journal, options, deps),
+      withReader(options, deps.io, deps.vault, async ({ home, operator }) =>
+        showAll(connection, home.readVault(), operator.readingKey, journal, options, deps),
       ),
     );
   });

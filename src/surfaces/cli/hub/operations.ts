@@ -10,8 +10,8 @@ import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { type OperationOptions, rowsOf } from "../operator/operations.ts";
-import { besideOf, type FoundOperation, findOperations } from "./cards.ts";
-import { type HubSession, type OnHub, onHub } from "./hub-session.ts";
+import { besideOf, type Cards, type FoundOperation, findOperations } from "./cards.ts";
+import { type HubSession, type OnHub, onHub, readingHub } from "./hub-session.ts";
 import { say } from "./say.ts";
 
 type HubOperationOptions = OperationOptions & OnHub;
@@ -19,7 +19,7 @@ type HubOperationOptions = OperationOptions & OnHub;
 /** `gw operation list --hub URL`: what is open on all gateways of the vault, as each showed it last. */
 export function runHubOperationList(options: HubOperationOptions, deps: CliDeps): Promise<Exit> {
   const { io } = deps;
-  return onHub(options, deps, async (session) => {
+  return readingHub(options, deps, async (session) => {
     const found = (await findOperations(session, besideOf(io)))
       .filter(({ operation, takenBy }) => options.all === true || (!operation.settled && takenBy === null))
       .sort((one, other) => compareUrgency(one.operation, other.operation));
@@ -35,12 +35,13 @@ export function runHubOperationList(options: HubOperationOptions, deps: CliDeps)
 
 /** `gw operation show ID --hub URL`. */
 export function runHubOperationShow(id: string, options: HubOperationOptions, deps: CliDeps): Promise<Exit> {
-  return aboutOne(id, options, deps, async (session) => {
+  const show = async (session: Cards): Promise<Exit> => {
     const [found] = await findShown(session, id, deps);
     if (options.json) deps.io.out(JSON.stringify(recordOf(found), null, 2));
     else for (const line of linesOf(found)) deps.io.out(line);
     return exits.done;
-  });
+  };
+  return aboutOne(id, deps, () => readingHub(options, deps, show));
 }
 
 /** `gw operation settle ID --hub URL`: the same signed word as on the host; played again, it finds one that has ended. */
@@ -67,7 +68,7 @@ export function runHubSettle(id: string, options: HubOperationOptions, deps: Cli
     else io.err("It is signed and on the hub, and the gateway has not answered yet. It takes it when it is back.");
     return state === null ? exits.pending : exits.done;
   };
-  return aboutOne(id, options, deps, settle, requireSense);
+  return aboutOne(id, deps, () => onHub(options, deps, settle), requireSense);
 }
 
 /** `gw operation cancel|resume|reconcile ID --hub URL`: one thing asked of one operation, signed for one time. */
@@ -78,28 +79,28 @@ export function runHubErrand(
   deps: CliDeps,
 ): Promise<Exit> {
   const { io } = deps;
-  return aboutOne(id, options, deps, async (session) => {
+  const ask = async (session: HubSession): Promise<Exit> => {
     const { gateway, state } = await askErrand(session, errand, id, options.reason ?? "no reason given", deps);
     if (options.json) io.out(JSON.stringify({ operation_id: id, gateway, errand, state }, null, 2));
     else if (state !== null)
       io.out(`${showIdentifier(id)} is ${showIdentifier(state)}. See: gw operation show ID --hub URL`);
     else io.err("It is signed and on the hub, and the gateway has not answered yet. It is taken within a day, once.");
     return state === null ? exits.pending : exits.done;
-  });
+  };
+  return aboutOne(id, deps, () => onHub(options, deps, ask));
 }
 
 /** What could not be one is told before anything is typed. */
 function aboutOne(
   id: string,
-  options: HubOperationOptions,
   deps: CliDeps,
-  work: (session: HubSession) => Promise<Exit>,
+  work: () => Promise<Exit>,
   requireSense: () => void = () => undefined,
 ): Promise<Exit> {
   return answering(deps.io, () => {
     requireSense();
     if (readId("op", id) === undefined) throw notOpen(id);
-    return onHub(options, deps, work);
+    return work();
   });
 }
 
@@ -135,7 +136,7 @@ type Shown = readonly [FoundOperation, ...FoundOperation[]];
 
 /** A host that died still shows what another has taken over since: whoever has it answers. */
 export async function findShown(
-  session: Pick<HubSession, "connection" | "speakers" | "operator">,
+  session: Cards,
   id: string,
   { io }: { readonly io: Pick<CliIo, "err"> },
 ): Promise<Shown> {

@@ -141,10 +141,17 @@ export function withPassphrase(
   );
 }
 
+/** What of an operator's keys opens what was sealed for them. */
+export interface Reader {
+  readonly keyId: string;
+  readonly vaultId: string;
+  readonly readingKey: KeyObject;
+}
+
 /** Whoever may read: after `gw login` nothing is asked. */
 export interface ReaderSession {
   readonly home: VaultHome;
-  readonly readingKey: KeyObject;
+  readonly operator: Reader;
 }
 
 export function withReader(
@@ -155,13 +162,10 @@ export function withReader(
 ): Promise<Exit> {
   return inHome(options, io, ports, { goingBack: "told" }, async (home, vault, remembering) => {
     const keeper = await findLogin(options, vault, ports);
-    if (keeper === null) {
-      return await unlocking(options, io, ports, home, vault, remembering, ({ operator }) =>
-        work({ home, readingKey: operator.readingKey }),
-      );
-    }
+    if (keeper === null) return await unlocking(options, io, ports, home, vault, remembering, work);
     try {
-      return await work({ home, readingKey: await keeper.readingKey() });
+      const { keyId, vaultId } = keeper;
+      return await work({ home, operator: { keyId, vaultId, readingKey: await keeper.readingKey() } });
     } finally {
       keeper.close();
     }
