@@ -645,6 +645,35 @@ describe("gw console", able, () => {
     await beside.program.end();
   });
 
+  test("says that a yes found nobody until somebody is back or the card is over, and not beside either", async () => {
+    const agent = await newAgent();
+    const id = await askFor(agent, ["demo.thing.get", "demo.thing.burn"], "while nobody answers");
+    await go(desk, `#/waiting/${id}`);
+    const note = desk.page.locator(".detail .problem").filter({ hasText: "no connection" });
+    const approveInVain = async (): Promise<void> => {
+      await desk.page.getByText("no gateway").waitFor();
+      await press(desk, /Approve with passkey/);
+      await note.waitFor();
+    };
+    const connected = desk.page.locator(".status .chip").filter({ hasText: "connected" });
+    process.kill(gateway.pid, "SIGSTOP");
+    try {
+      await approveInVain();
+    } finally {
+      process.kill(gateway.pid, "SIGCONT");
+    }
+    await connected.waitFor();
+    await note.waitFor({ state: "detached" });
+    await approveButton(desk).waitFor();
+    await gateway.end("SIGKILL");
+    await approveInVain();
+    gateway = await home.up();
+    await connected.waitFor();
+    await desk.page.locator(".detail .ended").waitFor();
+    await note.waitFor({ state: "detached" });
+    agent.close();
+  });
+
   test("says when the gateway is gone, and finds it again; an old tab after a restart is let in no more, but by a new link", async () => {
     await gateway.end("SIGTERM");
     await desk.page.getByText("no gateway").waitFor();

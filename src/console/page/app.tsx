@@ -50,8 +50,10 @@ export function App() {
     const start = async (): Promise<void> => {
       for (;;) {
         try {
-          setGone(false);
-          await stream("GET", "/api/events", (_event, data) => tell(data));
+          await stream("GET", "/api/events", (_event, data) => {
+            setGone(false);
+            tell(data);
+          });
         } catch (error) {
           if (isLoggedOut(error)) return setMe(null);
           // Told below: it is tried again until the program is back, which then wants a link of its own.
@@ -101,7 +103,13 @@ export function App() {
         </p>
       </header>
       <main id="main" tabIndex={-1} class={route.screen}>
-        <Screen route={route} state={state} me={me} onPasskeys={() => void loadMe().catch(() => undefined)} />
+        <Screen
+          route={route}
+          state={state}
+          me={me}
+          connected={!gone && state.connection?.kind === "live"}
+          onPasskeys={() => void loadMe().catch(() => undefined)}
+        />
       </main>
     </>
   );
@@ -116,6 +124,7 @@ function Screen(props: {
   readonly route: Route;
   readonly state: State;
   readonly me: Me;
+  readonly connected: boolean;
   readonly onPasskeys: () => void;
 }) {
   const { route, state, me } = props;
@@ -149,7 +158,7 @@ function Screen(props: {
                 {text}
               </p>
             ))}
-          <Waiting rows={state.rows} me={me} chosen={route.id} />
+          <Waiting rows={state.rows} me={me} chosen={route.id} connected={props.connected} />
         </>
       );
   }

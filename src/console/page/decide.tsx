@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { narrowingWords } from "../../conventions/approval/render-narrowing.ts";
 import { showIdentifier, showText } from "../../kernel/display.ts";
 import { keyOf } from "../card-key.ts";
-import { ask } from "./api.ts";
+import { ask, Refused } from "./api.ts";
 import { GrantDialog } from "./grant-dialog.tsx";
 import { useKeys } from "./keys.ts";
 import { endingOf, isOpen, type Me, type Row } from "./model.ts";
@@ -23,6 +23,14 @@ interface Granted {
   readonly behind: readonly string[];
 }
 
+/** Why something was not done. `away`: nobody answered, which is over when somebody does, and of a card that is over says nothing. */
+interface Trouble {
+  readonly text: string;
+  readonly away: boolean;
+}
+
+const AWAY = new Set(["console_gone", "gateway_unreachable", "hub_unreachable"]);
+
 type Asking = { readonly kind: "deny" } | { readonly kind: "grant"; readonly line: string } | null;
 
 /** Approve, deny, narrow. Nothing here is optimistic: what is shown as decided is what the gateway said. */
@@ -30,19 +38,21 @@ export function Decide({
   row,
   shownMs,
   me,
+  connected,
   onSaid,
 }: {
   readonly row: Row;
   /** When the page went to it by itself: as with a change, nothing on it can be clicked for a moment after. */
   readonly shownMs: number;
   readonly me: Me;
+  readonly connected: boolean;
   readonly onSaid: (text: string) => void;
 }) {
   const { approval, changedMs } = row;
   const { card } = approval;
   const steady = useSteady(Math.max(changedMs, shownMs), me.steady_ms);
   const [busy, setBusy] = useState<string | null>(null);
-  const [problem, setProblem] = useState<string | null>(null);
+  const [problem, setProblem] = useState<Trouble | null>(null);
   const [asking, setAsking] = useState<Asking>(null);
   const [actions, setActions] = useState<readonly string[] | null>(null);
   const [where, setWhere] = useState<Conditions>({});
@@ -65,6 +75,9 @@ export function Decide({
   const ownBudget = approval.mode === "session";
   // What was said about another choice is about this one no more.
   useEffect(() => setProblem(null), [actions, where, budget, ticket]);
+  useEffect(() => {
+    if (connected) setProblem((before) => (before?.away === true ? null : before));
+  }, [connected]);
   const ready = steady && busy === null && isOpen(row);
 
   async function run(what: string, work: () => Promise<void>): Promise<void> {
@@ -73,7 +86,8 @@ export function Decide({
     try {
       await work();
     } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error));
+      const code = error instanceof Refused ? error.code : "";
+      setProblem({ text: error instanceof Error ? error.message : String(error), away: AWAY.has(code) });
     } finally {
       setBusy(null);
     }
@@ -229,7 +243,7 @@ export function Decide({
           {signed}
         </>
       )}
-      <Problem text={problem} />
+      <Problem text={problem === null || (problem.away && !isOpen(row)) ? null : problem.text} />
       {asking?.kind === "deny" && (
         <ReasonDialog
           title="Deny it"

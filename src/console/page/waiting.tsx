@@ -13,10 +13,12 @@ export function Waiting({
   rows,
   me,
   chosen,
+  connected,
 }: {
   readonly rows: readonly Row[];
   readonly me: Me;
   readonly chosen: string;
+  readonly connected: boolean;
 }) {
   const [said, setSaid] = useState({ about: "", text: "" });
   const now = useNow();
@@ -77,6 +79,7 @@ export function Waiting({
               row={current}
               shownMs={shown.current.sinceMs}
               me={me}
+              connected={connected}
               onSaid={(text) => setSaid({ about: key, text })}
             />
             {!isOpen(current) && next !== undefined && (
