@@ -267,7 +267,7 @@ for (const way of WAYS) {
     const client = await visit(way);
     const release = await hold(client);
     const before = records.length;
-    client.write(get("/v1/things/two").repeat(defaults.agentUnanswered));
+    client.write(get("/v1/things/two").repeat(defaults.planeUnanswered));
     await client.until(() => false);
     release();
     assert.equal(client.text, "");

@@ -153,8 +153,8 @@ export const defaults = {
   coolDownsRemembered: 1_000,
   agentHeaderBytes: 16_384,
   agentConnectionsPerUid: 256,
-  /** Of one connection: whoever sends more before it has answers is let go. */
-  agentUnanswered: 64,
+  /** Of one connection of an agent or a provider: whoever sends more before it has answers is let go. */
+  planeUnanswered: 64,
   /** In all, where descriptors allow it: each may need so many, and the reserve is for operators, the log and the store. */
   agentConnections: 1_024,
   agentDescriptorsEach: 9,

@@ -19,6 +19,7 @@ import type { PlaneRoute } from "../../surfaces/plane/route.ts";
 import { createSeats, type Seat, type Standing } from "../../surfaces/plane/seats.ts";
 import { readTraceparent } from "../../surfaces/plane/traceparent.ts";
 import { boundHeads } from "./bound-heads.ts";
+import { boundUnanswered } from "./bound-unanswered.ts";
 import { isPlainConnection, type PlainReply, type PlainRequest, servePlainly } from "./plain-door.ts";
 import { clearSocketPath, modeOf, type SocketAccess } from "./socket-path.ts";
 
@@ -104,33 +105,17 @@ export async function listenForAgents(options: AgentListenerOptions): Promise<{ 
     return caller;
   }
 
-  const unanswered = new WeakMap<Duplex, { count: number }>();
+  const bounded = boundUnanswered<Duplex>(
+    (socket, denied) => void tellOf(socket, denied, options.correlationId(), null),
+    (socket) => occupy(socket, false),
+  );
 
   function begin(request: AgentRequest, reply: AgentReply): void {
     const { socket } = request;
-    let waiting = unanswered.get(socket);
-    if (waiting === undefined) {
-      waiting = { count: 0 };
-      unanswered.set(socket, waiting);
-    }
-    if (waiting.count >= defaults.agentUnanswered) return void letGo(socket);
-    waiting.count++;
+    if (!bounded(socket, reply)) return;
     request.reply = reply;
     occupy(socket, true);
-    reply.once("close", () => {
-      waiting.count--;
-      if (waiting.count === 0) occupy(socket, false);
-    });
     serve(request, reply);
-  }
-
-  /** Each request that waits behind another costs memory, and the first may wait for a person. */
-  function letGo(socket: Duplex): void {
-    if (socket.destroyed) return;
-    const most = defaults.agentUnanswered;
-    const denied = new Denied("too_many_requests", `More than ${most} requests of one connection were unanswered.`);
-    void tellOf(socket, denied, options.correlationId(), null);
-    socket.destroy();
   }
 
   const server = createServer(

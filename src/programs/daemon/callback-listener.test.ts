@@ -170,6 +170,27 @@ test("one peer sends so many requests a second and no more", async (t) => {
   assert.equal(await ask("POST", "/callbacks/acme", JSON_TYPE, "{}"), 202);
 });
 
+test("one that sends without end behind a callback that is being written down is let go, and nothing of it waits", async (t) => {
+  const taken: string[] = [];
+  const refused: string[] = [];
+  let begun = 0;
+  const { options } = optionsOf([]);
+  const listener = await listenForCallbacks({
+    ...options,
+    routes: callbackRoutes({ receive: ({ pack }) => new Promise<void>(() => taken.push(pack)) }),
+    correlationId: () => `evt_${begun++}`,
+    onRecord: (_record, { denied }) => void refused.push(denied?.code ?? ""),
+    address: LOOPBACK,
+  });
+  t.after(() => listener.close());
+  const one =
+    "POST /callbacks/acme HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
+  const heard = await dialogue(listener.address.port, (socket) => socket.write(one.repeat(5_000)));
+  assert.equal(heard, "");
+  assert.deepEqual([taken, refused], [["acme"], ["too_many_requests"]]);
+  assert.equal(begun, defaults.planeUnanswered + 1, "each had a name, and so had the refusal");
+});
+
 test("an address is a number and a port, and loopback is told from the rest", () => {
   assert.deepEqual(readCallbackAddress("127.0.0.1:7412"), { host: "127.0.0.1", port: 7412 });
   assert.deepEqual(readCallbackAddress("[::1]:0"), { host: "::1", port: 0 });

@@ -10,6 +10,7 @@ import { Denied } from "../../kernel/failure.ts";
 import { networkOf } from "../../kernel/network.ts";
 import type { CallbackContext } from "../../surfaces/callbacks/routes.ts";
 import type { PlaneRoute } from "../../surfaces/plane/route.ts";
+import { boundUnanswered } from "./bound-unanswered.ts";
 import type { CallbackAddress } from "./callback-address.ts";
 
 export interface CallbackListenerOptions {
@@ -32,6 +33,17 @@ export interface CallbackListener {
 /** Listens for providers. Everything a stranger can use up is bounded: connections, time, bytes, requests a second. */
 export async function listenForCallbacks(options: CallbackListenerOptions): Promise<CallbackListener> {
   const { headMs, requestMs, lookMs } = options.limits ?? standardLimits;
+  const serve = createRequestListener<IncomingMessage, CallbackContext>({
+    routes: options.routes.map(({ bound }) => bound),
+    principalOf: createTurnstile(options.clock),
+    correlationId: options.correlationId,
+    // What the gateway itself takes and refuses it has written down, with what it knows of it.
+    onRecord: options.onRecord,
+    onFault: options.onFault,
+  });
+  const bounded = boundUnanswered<Socket>((_socket, denied) =>
+    tellRefused<CallbackContext>(options, null, denied, options.correlationId(), null),
+  );
   const server = createServer(
     {
       maxHeaderSize: defaults.callbackHeaderBytes,
@@ -41,14 +53,9 @@ export async function listenForCallbacks(options: CallbackListenerOptions): Prom
       connectionsCheckingInterval: lookMs,
       keepAliveTimeout: defaults.callbackIdleMs,
     },
-    createRequestListener<IncomingMessage, CallbackContext>({
-      routes: options.routes.map(({ bound }) => bound),
-      principalOf: createTurnstile(options.clock),
-      correlationId: options.correlationId,
-      // What the gateway itself takes and refuses it has written down, with what it knows of it.
-      onRecord: options.onRecord,
-      onFault: options.onFault,
-    }),
+    (request, response) => {
+      if (bounded(request.socket, response)) serve(request, response);
+    },
   );
   server.maxConnections = defaults.callbackConnections;
   boundConnections(server);
