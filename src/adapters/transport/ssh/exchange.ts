@@ -50,6 +50,11 @@ export async function exchange(
     const endAfter = (ms: number, ending: SshEnding) =>
       void options.sleep.sleep(ms, stop.signal).then(() => end(ending));
     const abort = () => end({ kind: "aborted" });
+    /** On whichever of the client's two ways it comes: a host writes on both. */
+    const count = ({ length }: Buffer): void => {
+      received += length;
+      if (received > limits.responseBytes * FLOOD_FACTOR + FLOOD_FLOOR_BYTES) end({ kind: "flooded" });
+    };
     const release = (nonce: string): void => {
       let bytes: Buffer;
       try {
@@ -88,13 +93,13 @@ export async function exchange(
     if (limits.signal?.aborted === true) abort();
     helper.output.on("data", (chunk: Buffer) => {
       if (over) return;
-      received += chunk.length;
-      if (received > limits.responseBytes * FLOOD_FACTOR + FLOOD_FLOOR_BYTES) end({ kind: "flooded" });
+      count(chunk);
       if (over) return;
       for (const frame of frames.push(chunk)) take(frame);
       if (last === null) place.need(keeper, helper.output);
       if (frames.violation !== null) end({ kind: "cut" });
     });
+    helper.diagnostics.on("data", count);
     helper.output.on("end", () => {
       frames.end();
       if (last !== null) end({ kind: "cut" });
