@@ -95,6 +95,18 @@ test("what is proven late is no newer for that: the newest of an environment sta
   );
 });
 
+test("what is proven late cannot be undone where a newer one was undone meanwhile, also after a start", () => {
+  for (const state of ["rolled_back", "stale"] as const) {
+    const book = createDeploymentBook(() => null);
+    const newer = made("production", 6);
+    installDeployment(book, newer);
+    endDeployment(newer, state);
+    const [late, ...none] = installDeployment(book, made("production", 5));
+    assert.deepEqual([late?.state, late?.body["capability"], none.length], ["superseded", null, 0]);
+    assert.equal(book.newest("acme", "production"), newer);
+  }
+});
+
 test("a deployment that is put again keeps its authority, and is the last to be forgotten", () => {
   const book = createDeploymentBook(() => null);
   const [again, other] = [made("env-0", 1), made("env-1", 1)];

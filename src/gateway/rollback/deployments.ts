@@ -104,12 +104,15 @@ export function deploymentKey(pack: string, deploymentId: string): string {
 /** The newest of its environment is what can be undone; whatever stood there before cannot any more, and nothing late replaces it. */
 export function installDeployment(book: DeploymentBook, deployment: Deployment): readonly StateRow[] {
   const before = book.newest(deployment.pack, deployment.provenance.environment);
-  if (before === undefined || before.id === deployment.id || before.state !== "current") {
+  const other = before === undefined || before.id === deployment.id ? null : before;
+  // Also where that one was undone since: what stood there before it does not own the generation that came of that.
+  if (other !== null && generationOf(other) > generationOf(deployment))
+    return [endDeployment(deployment, "superseded")];
+  if (other?.state !== "current") {
     book.put(deployment);
     return [deploymentRow(deployment)];
   }
-  if (generationOf(before) > generationOf(deployment)) return [endDeployment(deployment, "superseded")];
-  const ended = endDeployment(before, "superseded");
+  const ended = endDeployment(other, "superseded");
   book.put(deployment);
   return [ended, deploymentRow(deployment)];
 }
