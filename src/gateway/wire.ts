@@ -97,6 +97,7 @@ export function wire(ports: Ports, around: Surroundings): Wired {
     daySpend: createDaySpend(ports.clock),
     handles: createHandles(),
     answers: createAnswerRoom(defaults.answerRoomBytes),
+    sshPlaces: createAnswerRoom(defaults.sshAtOnce),
     tokens,
     keepPromotion: (definition, made, answer) =>
       isUndoable(definition) ? keepPromotion(core, definition, made, answer) : [],

@@ -561,6 +561,8 @@ export const defaults = {
   /** How long large output waits for room: half as long as a receiver waits for us to read its last frame. */
   sshRoomWaitMs: 5_000,
   sshSpareHelperMs: 60_000,
+  /** Connections under way, each of which is two processes of ours: all of them stay far below the limits of the service. */
+  sshAtOnce: 16,
   sshProbeWaitMs: 20_000,
   // Contained runs: the way out of a box
   boxDatagramBytes: 1_232,

@@ -14,5 +14,7 @@ export interface AttemptNeeds extends ApprovalNeeds, OutboundNeeds, TicketNeeds 
   readonly tokens: Tokens;
   /** Where large answers find room. */
   readonly answers: AnswerRoom;
+  /** Places for connections to hosts, one each. */
+  readonly sshPlaces: AnswerRoom;
   packs(): PackBook;
 }

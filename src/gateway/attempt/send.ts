@@ -3,6 +3,7 @@ import { requireHeld } from "../../conventions/action/spooled.ts";
 import { timeLeftMs } from "../../conventions/budget/budget.ts";
 import type { NeverSent, TransportObservation } from "../../conventions/outcome/observation.ts";
 import { placeOf } from "../../conventions/url/origin.ts";
+import { Waker } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { HttpLoan, ToSign } from "../../vault/lent.ts";
@@ -47,7 +48,9 @@ async function exchange(
       case "http":
         return await sendHttp(core, sending, request, receipt, limits);
       case "ssh":
-        return await sendSsh(core, sending, request, receipt, limits, attemptId);
+        return await inPlace(core, sending, limits, requireStill, (left) =>
+          sendSsh(core, sending, request, receipt, left, attemptId),
+        );
     }
   } catch (error) {
     if (!(error instanceof Denied)) throw error;
@@ -85,6 +88,35 @@ async function sendHttp(
   } finally {
     entrusted.release();
     loan.release();
+  }
+}
+
+/**
+ * A connection to a host is two processes of ours: there are so many places for them, given in turn, and one caller has half of them
+ * at most. Whoever waits spends the time of the send, and is looked at once more before anything leaves.
+ */
+async function inPlace(
+  { ports: { clock, sleep }, sshPlaces }: Pick<AttemptNeeds, "ports" | "sshPlaces">,
+  { holder }: Shot,
+  limits: SendLimits,
+  requireStill: () => void,
+  work: (limits: SendLimits) => Promise<TransportObservation>,
+): Promise<TransportObservation> {
+  const place = { callerKey: holder?.callerKey ?? "" };
+  const since = clock.bootMs();
+  const given = new Waker();
+  try {
+    if (sshPlaces.take(place, 1, () => given.wake())) return await work(limits);
+    await sleep.sleep(limits.timeoutMs, given);
+    const elapsedMs = clock.bootMs() - since;
+    if (!given.aborted || elapsedMs >= limits.timeoutMs) {
+      const detail = "too many connections to hosts were under way, and none of them ended in time";
+      return { kind: "never_sent", reason: "deadline", detail, elapsedMs, connected: false };
+    }
+    requireStill();
+    return await work({ ...limits, timeoutMs: limits.timeoutMs - elapsedMs });
+  } finally {
+    sshPlaces.leave(place);
   }
 }
 
