@@ -143,6 +143,9 @@ describe("a configured ticket issuer, from its key to the log, with the real pro
     const token = await signOutside();
     await home.must(["ticket", "issuer", "remove", "tickets.example"]);
     assert.equal((await apply()).body["code"], "ticket_signature_invalid");
+    const shown = JSON.parse((await home.must(["ticket", "show", run, "--json"])).out) as Members;
+    assert.equal(((shown["ticket"] as Members)["lapsed"] as Members)["code"], "ticket_signature_invalid");
+    assert.match((await home.must(["ticket", "show", run])).out, /ticket_signature_invalid/);
     assert.equal(codeOf(await attach(token)), "ticket_signature_invalid");
     assert.equal(codeOf(await home.operator(["ticket", "issuer", "remove", "tickets.example"])), "not_found");
     assert.equal(provider.received.length, 1);

@@ -101,7 +101,8 @@ describe("a ticket from assignment to the log, with the real programs", asUser, 
     }
     const wide = await home.operator(["approve", id, "--ticket", "jira:OPS-16", "--target", target]);
     assert.equal(codeOf(wide), "ticket_invalid");
-    await home.approve(id, ["--ticket", "jira:OPS-16", "--ticket-state", "in review"]);
+    const signed = await home.must(["approve", id, "--ticket", "jira:OPS-16", "--ticket-state", "in review"]);
+    assert.match(signed.err, /ticket +jira:OPS-16/, "what is signed beside the card is shown too");
     assert.equal((await pending).body["outcome"], "success");
     const [intent] = await home.events("action.intent");
     assert.ok(intent !== undefined);
@@ -145,6 +146,13 @@ describe("a ticket from assignment to the log, with the real programs", asUser, 
   test("what cannot be a ticket is not signed", async () => {
     const done = await issue("--target", `${provider.origin}/*`, "--ref", "jira:OPS-1");
     assert.deepEqual([done.code, done.err.includes("ticket_invalid")], [1, true]);
+    // Said of the option that was typed wrong, and not of a context that nobody wrote.
+    const bare = await issue("--target", target, "--ref", "OPS-1");
+    assert.deepEqual([codeOf(bare), bare.err.includes("SYSTEM:REF")], ["ticket_invalid", true]);
+    for (const time of ["12:00", "2026-02-30T12:00:00+01:00", "2026-99-30T12:00:00Z"]) {
+      const late = await issue("--target", target, "--emergency", "--reason", "fire", "--opened-at", time);
+      assert.deepEqual([codeOf(late), late.err.includes("--opened-at")], ["ticket_invalid", true], time);
+    }
     assert.equal((await home.operator(["ticket", "issue", run, "--ref", "jira:OPS-1"])).code, 2);
   });
 
@@ -180,6 +188,8 @@ describe("a ticket from assignment to the log, with the real programs", asUser, 
     assert.equal((normal["ticket"] as Members)["reference"], "OPS-17");
     assert.equal(normal["emergency"], undefined);
     assert.equal((emergency["emergency"] as Members)["reason"], "database down");
+    const story = (await home.must(["activity", "show", String(emergency["event_id"])])).out;
+    assert.match(story, /EMERGENCY "database down" declared by ada, .*ticket emergency:run_/);
     const observed = await home.events("ticket_observed");
     assert.deepEqual(
       observed.map(({ accepted, ticket_ref }) => [accepted, ticket_ref]),

@@ -157,9 +157,11 @@ test("an expired context is refused, and one that expires later stops to count, 
   const stale = contextOf(run, { expires_at: isoTime(bench.time.clock.wallMs()) });
   await assert.rejects(bench.gateway.attachTicket(run.id, await sign(stale)), denies("ticket_expired"));
   await attach(run, { expires_at: isoTime(bench.time.clock.wallMs() + 10_000) });
+  assert.equal(bench.gateway.ticketOf(run.id).lapsed, null);
   const pending = apply(run, undefined, ASKED);
   const approval = await bench.waiting();
   await bench.time.advance(10_000);
+  assert.equal(bench.gateway.ticketOf(run.id).lapsed?.code, "ticket_expired", "whoever looks is told too");
   await bench.gateway.desk.decide(bench.decision(approval));
   await assert.rejects(pending, denies("ticket_expired"));
   await assert.rejects(apply(run), denies("ticket_expired"));

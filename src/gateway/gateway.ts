@@ -39,6 +39,7 @@ import type { Call, Run, Session } from "./run/run.ts";
 import type { Surroundings } from "./surroundings.ts";
 import { takeBackCall } from "./take-back.ts";
 import { attachTicket } from "./ticket/attach.ts";
+import { lapsedBecause } from "./ticket/ticket.ts";
 import type { TokenDesk } from "./token/port.ts";
 import { createProbes, type Probes } from "./upgrade/probe.ts";
 import { wire } from "./wire.ts";
@@ -137,7 +138,12 @@ export interface Gateway extends Lock {
   runOf(session: Session): Run | undefined;
   revoke(signed: Signed<RevocationStatement>): Promise<void>;
   /** The run and the work context attached to it, for an operator. */
-  ticketOf(runId: RunId | undefined): { readonly run: Run; readonly evidence: TicketEvidence | null };
+  /** `lapsed`: why what is attached counts no longer. */
+  ticketOf(runId: RunId | undefined): {
+    readonly run: Run;
+    readonly evidence: TicketEvidence | null;
+    readonly lapsed: Denied | null;
+  };
   attachTicket(runId: RunId | undefined, context: string): Promise<TicketEvidence>;
 }
 
@@ -271,7 +277,8 @@ export function createGateway(ports: Ports, around: Surroundings): Gateway {
 
     ticketOf(runId) {
       const run = requireRun(core, runId);
-      return { run, evidence: core.tickets.of(run) };
+      const evidence = core.tickets.of(run);
+      return { run, evidence, lapsed: evidence === null ? null : lapsedBecause(core, evidence) };
     },
     attachTicket: async (runId, context) => attachTicket(core, requireRun(core, runId), context),
 

@@ -1,7 +1,7 @@
 import { isoTime } from "../../kernel/clock.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied } from "../../kernel/failure.ts";
-import type { WorkContext } from "./context.ts";
+import { isTicketReference, type WorkContext } from "./context.ts";
 import { readTarget } from "./target.ts";
 
 /** What a person assigns, before it is a context. */
@@ -30,6 +30,9 @@ export function composeContext(
   }
   if (ref === null && emergency === null) {
     throw new Denied("ticket_invalid", "Name the ticket as SYSTEM:REF; only an emergency does without.");
+  }
+  if (ref !== null && !isTicketReference(ref)) {
+    throw new Denied("ticket_invalid", "A ticket is named SYSTEM:REF, such as jira:OPS-17.");
   }
   return {
     ticket_ref: ref ?? `emergency:${run.id}`,

@@ -82,7 +82,7 @@ export function readContext(value: JsonValue): WorkContext {
     }
   }
   for (const moment of [context.expires_at, context.issued_at, context.emergency?.normal_ticket_opened_at]) {
-    if (typeof moment === "string" && Number.isNaN(Date.parse(moment))) {
+    if (typeof moment === "string" && !isContextTime(moment)) {
       throw new Denied("ticket_invalid", `There is no such time as ${moment}.`);
     }
   }
@@ -104,6 +104,13 @@ export function digestScope({
     issued_for_run,
     ticket_ref,
   });
+}
+
+const momentForm = new RegExp(time.pattern);
+
+/** Whether this is a time as a context has it, and one that there is. */
+export function isContextTime(moment: string): boolean {
+  return momentForm.test(moment) && !Number.isNaN(Date.parse(moment));
 }
 
 const reference = new RegExp(REFERENCE);

@@ -3,7 +3,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { showIdentifier } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
-import { type CallTarget, coversTarget, readTarget } from "./target.ts";
+import { type CallTarget, coversTarget, readTarget, sayUncovered, type TicketTarget } from "./target.ts";
 
 /**
  * A ticket service that signed policy trusts: which action reads a ticket, which of its inputs takes the reference, and
@@ -56,21 +56,17 @@ function requireListed(service: TicketService, answer: JsonValue, wanted: Confir
     throw new Denied("ticket_scope_mismatch", `The ticket does not allow the operation ${wanted.operation}.`);
   }
   if (targetsField === null) return;
-  const targets = textsAt(service, answer, targetsField, wanted);
-  if (!targets.some((target) => covers(target, wanted))) {
-    throw new Denied(
-      "ticket_scope_mismatch",
-      `The ticket does not allow the target ${wanted.location} as it is called.`,
-    );
-  }
+  const targets = textsAt(service, answer, targetsField, wanted).flatMap(targetIn);
+  if (targets.some((target) => coversTarget(target, wanted))) return;
+  throw new Denied("ticket_scope_mismatch", `The ticket does not allow the target ${sayUncovered(targets, wanted)}.`);
 }
 
 /** What the service wrote and is no target covers nothing. */
-function covers(target: string, call: CallTarget): boolean {
+function targetIn(text: string): readonly TicketTarget[] {
   try {
-    return coversTarget(readTarget(target), call);
+    return [readTarget(text)];
   } catch (error) {
-    if (error instanceof Denied) return false;
+    if (error instanceof Denied) return [];
     throw error;
   }
 }

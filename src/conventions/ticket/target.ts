@@ -1,3 +1,4 @@
+import { showBounded } from "../../kernel/display.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 
@@ -40,13 +41,23 @@ export function readTarget(text: string): TicketTarget {
 }
 
 export function coversTarget(target: TicketTarget, call: CallTarget): boolean {
-  if (target.location !== call.location) return false;
-  for (const [name, wanted] of target.pins) {
+  return target.location === call.location && pinsMissed(target, call).length === 0;
+}
+
+/** The place of a call that none of them covers, and which arguments the nearest one for that place pins to something else. */
+export function sayUncovered(targets: readonly TicketTarget[], call: CallTarget): string {
+  const missed = targets.filter(({ location }) => location === call.location).map((target) => pinsMissed(target, call));
+  const [nearest] = missed.sort((one, other) => one.length - other.length);
+  if (nearest === undefined) return call.location;
+  return `${call.location} with what this call has for ${showBounded(nearest.join(" and "), 200)}`;
+}
+
+function pinsMissed({ pins }: TicketTarget, call: CallTarget): readonly string[] {
+  return [...pins.keys()].filter((name) => {
     const value = Object.hasOwn(call.arguments, name) ? call.arguments[name] : undefined;
-    if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean") return false;
-    if (String(value) !== wanted) return false;
-  }
-  return true;
+    if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean") return true;
+    return String(value) !== pins.get(name);
+  });
 }
 
 function malformed(text: string, why: string): Denied {

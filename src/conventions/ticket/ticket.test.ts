@@ -261,6 +261,15 @@ describe("targets and operations are matched exactly", () => {
     }
   });
 
+  test("a refusal names the arguments that the nearest target pins otherwise, and no value", async () => {
+    const evidence = await evidenceOf();
+    const other = { ...call, arguments: { project_id: "hush", role: "viewer" } };
+    assert.throws(
+      () => requireCovered(evidence, other, at),
+      ({ message }: Error) => message.includes("project_id") && !/hush|role/.test(message),
+    );
+  });
+
   test("another run, an end that has come, and an issuer who is gone are told apart", async () => {
     const evidence = await evidenceOf();
     assert.throws(() => requireCovered(evidence, { ...call, runId: "run_2" }, at), denies("ticket_wrong_run"));

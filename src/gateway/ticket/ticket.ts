@@ -1,7 +1,7 @@
 import type { NewEvent } from "../../audit/event.ts";
 import { locationOf, type Send } from "../../conventions/action/send.ts";
 import { splitReference } from "../../conventions/ticket/context.ts";
-import { requireCovered } from "../../conventions/ticket/cover.ts";
+import { type Now, requireCovered, requireInForce } from "../../conventions/ticket/cover.ts";
 import { type TicketService, unconfirmed } from "../../conventions/ticket/lookup.ts";
 import { needOf } from "../../conventions/ticket/need.ts";
 import type { TicketEvidence } from "../../conventions/ticket/verify.ts";
@@ -147,8 +147,25 @@ function covered(
   evidence: TicketEvidence | null,
 ): TicketEvidence {
   const call = { runId: run.id, operation: action, location, arguments: args };
-  const isIssuer = (keyId: string): boolean => core.tickets.issuers().some((one) => one.keyId === keyId);
-  return requireCovered(evidence, call, { bootMs: core.ports.clock.bootMs(), isIssuer });
+  return requireCovered(evidence, call, nowOf(core));
+}
+
+/** Why a context that is attached counts no longer, for whoever looks at it before a call is denied. */
+export function lapsedBecause(core: Pick<TicketNeeds, "ports" | "tickets">, evidence: TicketEvidence): Denied | null {
+  try {
+    requireInForce(evidence, nowOf(core));
+    return null;
+  } catch (error) {
+    if (error instanceof Denied) return error;
+    throw error;
+  }
+}
+
+function nowOf({ ports, tickets }: Pick<TicketNeeds, "ports" | "tickets">): Now {
+  return {
+    bootMs: ports.clock.bootMs(),
+    isIssuer: (keyId) => tickets.issuers().some((one) => one.keyId === keyId),
+  };
 }
 
 /** The intent with its ticket, durable in the same write as the attempt's own. */

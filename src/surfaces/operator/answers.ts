@@ -156,8 +156,15 @@ export const ticketAnswer = object({
   deadline_at: text,
   ticket: orNull({
     ...contextSchema,
-    properties: { ...contextSchema.properties, issued_by_kind: text, scope_digest: text, observed_at: text },
-    required: [...contextSchema.required, "issued_by_kind", "scope_digest", "observed_at"],
+    properties: {
+      ...contextSchema.properties,
+      issued_by_kind: text,
+      scope_digest: text,
+      observed_at: text,
+      /** The code that a call under it is denied with by now, and in words; null while it is in force. */
+      lapsed: orNull(object({ code: text, message: text })),
+    },
+    required: [...contextSchema.required, "issued_by_kind", "scope_digest", "observed_at", "lapsed"],
   }),
 });
 

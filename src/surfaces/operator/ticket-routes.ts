@@ -1,7 +1,5 @@
 import type { JsonSchema } from "../../../packages/request/src/schema.ts";
-import type { TicketEvidence } from "../../conventions/ticket/verify.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
-import type { Run } from "../../gateway/run/run.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { readId } from "../../kernel/ids.ts";
 import { type PlaneRoute, planeRoute } from "../plane/route.ts";
@@ -19,8 +17,7 @@ export function ticketRoutes(gateway: Gateway): readonly PlaneRoute<OperatorCont
         answers: { 200: { description: "The run and its ticket, which is null without one", schema: ticketAnswer } },
       },
       ({ params }) => {
-        const { run, evidence } = gateway.ticketOf(readId("run", params.run_id));
-        return { status: 200, body: ticketRecord(run, evidence) };
+        return { status: 200, body: ticketRecord(gateway.ticketOf(readId("run", params.run_id))) };
       },
       mayRead,
     ),
@@ -38,15 +35,14 @@ export function ticketRoutes(gateway: Gateway): readonly PlaneRoute<OperatorCont
       async ({ params, body }) => {
         const runId = readId("run", params.run_id);
         await gateway.attachTicket(runId, body.context);
-        const { run, evidence } = gateway.ticketOf(runId);
-        return { status: 200, body: ticketRecord(run, evidence) };
+        return { status: 200, body: ticketRecord(gateway.ticketOf(runId)) };
       },
       loggedIn,
     ),
   ];
 }
 
-function ticketRecord(run: Run, evidence: TicketEvidence | null): TicketView {
+function ticketRecord({ run, evidence, lapsed }: ReturnType<Gateway["ticketOf"]>): TicketView {
   return {
     run_id: run.id,
     state: run.state,
@@ -59,6 +55,7 @@ function ticketRecord(run: Run, evidence: TicketEvidence | null): TicketView {
             issued_by_kind: evidence.issuer.kind,
             scope_digest: evidence.scopeDigest,
             observed_at: evidence.observedAt,
+            lapsed: lapsed === null ? null : { code: lapsed.code, message: lapsed.message },
           },
   };
 }

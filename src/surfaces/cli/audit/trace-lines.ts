@@ -1,4 +1,4 @@
-import type { AuditEvent } from "../../../audit/event.ts";
+import type { AuditEvent, EventOf } from "../../../audit/event.ts";
 import type { Card } from "../../../conventions/approval/card.ts";
 import { renderCard } from "../../../conventions/approval/render.ts";
 import { leavesOf } from "../../../conventions/approval/render-arguments.ts";
@@ -175,7 +175,25 @@ export function eventWords(event: AuditEvent): string {
     .filter(([name, value]) => SAYS.has(name) && value !== null && typeof value !== "object")
     .map(([name, value]) => `${name.replaceAll("_", " ")} ${showText(String(value))}`);
   const words = event_type.replaceAll(/[._]/g, " ");
-  return `${words}${said.length === 0 ? "" : `: ${said.join(", ")}`}`;
+  const all = [...said, ...(event.event_type === "action.intent" ? ticketWords(event) : [])];
+  return `${words}${all.length === 0 ? "" : `: ${all.join(", ")}`}`;
+}
+
+/** The work that it was done for, and that there was no time for one. */
+function ticketWords({ ticket, emergency }: EventOf<"action.intent">): readonly string[] {
+  return [
+    ...(emergency === undefined
+      ? []
+      : [
+          `EMERGENCY "${showText(emergency.reason)}" declared by ${showIdentifier(emergency.approver)}`,
+          emergency.normal_ticket_opened_at === null
+            ? "normal ticket not opened then"
+            : `normal ticket opened at ${showText(emergency.normal_ticket_opened_at)}`,
+        ]),
+    ...(ticket === null
+      ? []
+      : [`ticket ${showIdentifier(`${ticket.system}:${ticket.reference}`)} "${showText(ticket.observed_state)}"`]),
+  ];
 }
 
 const SAYS: ReadonlySet<string> = new Set([

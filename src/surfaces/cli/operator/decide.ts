@@ -116,6 +116,7 @@ async function decide(
     if (!options.json) for (const line of approvalLines(approval, options)) deps.io.err(line);
     // Whatever is wrong with it is said before anything is asked or a grant is signed.
     const word = wordOn(approval, decision, options, session.home);
+    if (!options.json) for (const line of assignedLines(word)) deps.io.err(line);
     if (decision === "approve" && !(await isMeant(options, deps))) {
       deps.io.err(`Nothing was signed. ${showIdentifier(id)} still waits.`);
       return exits.denied;
@@ -196,6 +197,22 @@ function stillWanted({ state, given }: ApprovalRecord): string {
   return state === "pending" && given.length > 0
     ? "; your yes is on record, and a second operator has to approve it"
     : "";
+}
+
+/** What is signed beside the card: it came from the command line, and no card shows it. */
+function assignedLines(word: Decision): readonly string[] {
+  const ticket = word.decision === "approve" ? (word.ticket ?? null) : null;
+  if (ticket === null) return [];
+  const { ref, emergency, covers } = ticket;
+  const { operations, targets } = covers ?? { operations: ["exactly this call"], targets: [] };
+  return [
+    "  You sign with it",
+    ...(emergency === null ? [] : [`    EMERGENCY   "${showText(emergency.reason)}"`]),
+    `    ticket      ${ref === null ? "none" : showIdentifier(ref)}`,
+    ...operations.map((one) => `    covers      ${showIdentifier(one)}`),
+    ...targets.map((one) => `    at target   ${showIdentifier(one)}`),
+    "",
+  ];
 }
 
 /** What the operator assigns with this approval; null where the card asks for none and none was given. */

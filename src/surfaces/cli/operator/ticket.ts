@@ -1,5 +1,5 @@
 import { composeContext } from "../../../conventions/ticket/compose.ts";
-import { readContext, type WorkContext } from "../../../conventions/ticket/context.ts";
+import { isContextTime, readContext, type WorkContext } from "../../../conventions/ticket/context.ts";
 import { signContext } from "../../../conventions/ticket/sign.ts";
 import { digestBytes } from "../../../kernel/canonical-json.ts";
 import { defaults } from "../../../kernel/defaults.ts";
@@ -12,6 +12,7 @@ import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import type { OperatorOptions } from "../options.ts";
 import { readGivenFile } from "../read-given-file.ts";
+import { hangOf, sayProse } from "../say-prose.ts";
 import { withGateway, withReadingGateway } from "./session.ts";
 
 export interface TicketOptions extends OperatorOptions {
@@ -111,6 +112,8 @@ export function emergencyOf({
 }: Pick<TicketOptions, "emergency" | "reason" | "openedAt">): NonNullable<WorkContext["emergency"]> | null {
   if (emergency === true && (reason ?? "").trim() === "")
     throw new Denied("ticket_invalid", "--emergency needs --reason TEXT: why it cannot wait for a ticket.");
+  if (openedAt !== undefined && !isContextTime(openedAt))
+    throw new Denied("ticket_invalid", "--opened-at takes a time in UTC, such as 2030-01-31T12:00:00Z.");
   if (emergency === true) return { reason: reason ?? "", normal_ticket_opened_at: openedAt ?? null };
   if (reason !== undefined || openedAt !== undefined) {
     throw new Denied("ticket_invalid", "--reason and --opened-at go with --emergency.");
@@ -120,7 +123,7 @@ export function emergencyOf({
 
 function report(view: TicketView, { json }: OperatorOptions, { io }: CliDeps): Exit {
   if (json) io.out(JSON.stringify(view, null, 2));
-  else for (const line of ticketLines(view)) io.out(line);
+  else for (const line of ticketLines(view)) sayProse(io, line, hangOf(line));
   return exits.done;
 }
 
@@ -128,9 +131,10 @@ function ticketLines({ run_id, state, deadline_at, ticket }: TicketView): readon
   const run = `run ${showIdentifier(run_id)}, ${showIdentifier(state)}, until ${showText(deadline_at)}`;
   if (ticket === null)
     return [run, "  No work context is attached; whoever approves a call that needs a ticket has to name one."];
-  const { emergency, batch } = ticket;
+  const { emergency, batch, lapsed } = ticket;
   return [
     run,
+    ...(lapsed === null ? [] : [`  NO LONGER   ${showIdentifier(lapsed.code)}: ${showText(lapsed.message)}`]),
     ...(emergency === undefined ? [] : [`  EMERGENCY   ${showText(emergency.reason)}`]),
     `  ticket      ${showIdentifier(ticket.ticket_ref)} (${showText(ticket.observed_state)})`,
     `  signed by   ${showIdentifier(ticket.issuer)}, good until ${showText(ticket.expires_at)}`,

@@ -53,7 +53,7 @@ function reasonWords(state: WatchState, to: ReasonTo): readonly [string, string]
     case "ticket":
       return [
         `Approve${what(state, to.approvalId, false)}. Under which ticket?`,
-        "SYSTEM:REF. You sign that it covers exactly this call. Enter goes on, Esc goes back.",
+        "SYSTEM:REF. It will cover exactly this call. Enter goes on, Esc goes back.",
       ];
     case "revoke":
       return [`Revoke session ${to.sessionId}. Why?`, "For the log. Enter ends the session now, Esc goes back."];

@@ -190,5 +190,5 @@ function close(state: WatchState): WatchStep {
 }
 
 export const NOT_CONNECTED = "not connected: nothing was signed or sent; try again when the gateway answers";
-const NO_REFERENCE = "A ticket is named SYSTEM:REF, such as jira:OPS-17. Without one, go back and deny it";
+const NO_REFERENCE = "A ticket is named SYSTEM:REF, such as jira:OPS-17. None? Esc, and d denies.";
 const GONE = "that card is no longer the one on screen: nothing was signed";

@@ -7,8 +7,8 @@ import { viewWatch } from "./view.ts";
 
 const ticket_needed = { operation: "acme.a", target: "https://api.acme.example/v1/a?name=x" };
 
-function withTicketCard(rows = 100): Table {
-  const table = sitConnected({ rows, columns: 120 });
+function withTicketCard(rows = 100, columns = 120): Table {
+  const table = sitConnected({ rows, columns });
   table.tell({ kind: "approval", view: viewOf("apr_1", {}, { asks: "call", scope: null, call, ticket_needed }) });
   table.wait(defaults.cardSteadyMs);
   return table;
@@ -48,6 +48,19 @@ test("without a reference, or with something that is none, nothing goes on to be
   table.type("escape");
   assert.equal(table.state.prompt, null);
   assert.equal(table.take("decide"), undefined);
+});
+
+test("what it asks for, and how to go on without it, stands whole on a screen of 80 columns", () => {
+  const table = withTicketCard(100, 80);
+  const foot = (): readonly string[] =>
+    viewWatch(table.state)
+      .slice(-4)
+      .map(({ text }) => text);
+  table.type("a");
+  assert.ok(foot().some((line) => line.includes("SYSTEM:REF")));
+  assert.ok(!foot().some((line) => line.endsWith("..")), foot().join("\n"));
+  table.type("enter");
+  assert.ok(!foot().some((line) => line.endsWith("..")), foot().join("\n"));
 });
 
 test("a card that needs a ticket is denied like any other", () => {
