@@ -40,6 +40,22 @@ const MORE = `
     effect: read
     request: { method: GET, path: "/v1/reels/{operation_id}" }
     input: { operation_id: { in: path, type: string, maxLength: 64 } }
+  spool.start:
+    effect: create
+    retry: non_idempotent_write
+    max_cost_cents: 0
+    request: { method: POST, path: /v1/spools, body: application/json }
+    input:
+      operation_id: { in: body, type: string, maxLength: 64, optional: true }
+      of: { in: body, type: string, maxLength: 64 }
+    job: { id: job_id, status: report.status, succeeded: [succeeded], failed: [failed] }
+    unknown: { reconcile: spool.find }
+  spool.find:
+    effect: read
+    request: { method: GET, path: "/v1/things/{of}/spool" }
+    input:
+      operation_id: { in: query, type: string, maxLength: 64, optional: true }
+      of: { in: path, type: string, maxLength: 64 }
   parcel.send:
     effect: write
     retry: idempotent_write
@@ -79,6 +95,7 @@ const ACTIONS = [
   "report.create",
   "parcel.send",
   "reel.start",
+  "spool.start",
 ].map((name) => `acme.${name}`);
 const BEGUN = "reconciliation";
 const INPUT = { id: "7", name: "new" };
@@ -257,6 +274,20 @@ test("what is not found is proven absent from its deadline on", async () => {
   await bench.time.advance(operation.createDeadline.bootMs - bench.time.clock.bootMs());
   await bench.gateway.operations.reconcile(operation.id, "ada");
   assert.deepEqual([operation.state, sent("GET")], ["failed", 1]);
+});
+
+test("what could have been looked for by a name and has none is not proven absent", async () => {
+  read = (response) => answerJson(response, 404, {});
+  for (const [input, state] of [
+    [{ of: "7" }, "create_unknown"],
+    [{ of: "7", operation_id: "mine" }, "failed"],
+  ] as const) {
+    const operation = await lose("spool.start", input);
+    learn(operation, { kind: "look_again", at: null });
+    await bench.time.advance(operation.createDeadline.bootMs - bench.time.clock.bootMs());
+    await bench.gateway.operations.reconcile(operation.id, "ada");
+    assert.equal(operation.state, state, JSON.stringify(input));
+  }
 });
 
 for (const [action, again] of [

@@ -2,7 +2,7 @@ import type { NewEvent } from "../../audit/event.ts";
 import { readJobReport } from "../../conventions/operation/read-status.ts";
 import { decideReconciliation, knownOf, methodOf } from "../../conventions/operation/reconcile.ts";
 import { sayStop } from "../../conventions/operation/repeat.ts";
-import { isSettled, operationStates } from "../../conventions/operation/state.ts";
+import { isSettled, operationStates, type ReconcileMethod } from "../../conventions/operation/state.ts";
 import { showsExpected } from "../../conventions/outcome/confirm.ts";
 import { type RequestStatus, readRequestStatus } from "../../conventions/ssh/request-status.ts";
 import { digestBytes } from "../../kernel/canonical-json.ts";
@@ -73,14 +73,12 @@ export async function reconcile(
     return;
   }
   const actor = operation.custodian ? CUSTODIAN : operation.callerKey;
-  const method = isStatusReader(reader)
-    ? "status_by_client_id"
-    : methodOf(reader.action.inputs.map(({ name }) => name));
   const known = knownFor(operation, definition, reader);
+  const method = isStatusReader(reader) ? "status_by_client_id" : methodOf(boundOf(reader, known));
   const begin = () => step(core, operation, { kind: "reconciliation_started", method }, actor);
   try {
     await readFor(core, operation, { errand: "reconcile", reader, known, asked, begin }, (attempted) => {
-      const found = settleRead(core, operation, definition, reader, attempted, actor);
+      const found = settleRead(core, operation, definition, reader, method, attempted, actor);
       const { events, rows } = settleHeld(core, operation);
       return { events: [...found, ...events], rows: [...rows, ...keepProven(core, operation, definition, attempted)] };
     });
@@ -112,6 +110,13 @@ export function reconcileReadOf(
   return reader === null ? null : { reader, known: knownFor(operation, definition, reader) };
 }
 
+/** What the read is really asked by: a name that it could take, and that nobody knows, finds nothing and proves nothing. */
+function boundOf({ action }: Definition, known: JsonObject): readonly string[] {
+  return action.inputs.flatMap(({ name, constant }) =>
+    constant === undefined && known[name] !== undefined ? [name] : [],
+  );
+}
+
 function knownFor(operation: Operation, { pack }: Definition, reader: Definition): JsonObject {
   const named = isStatusReader(reader) && operation.attemptId !== null ? { of: operation.attemptId } : {};
   return knownOf({
@@ -127,6 +132,7 @@ function settleRead(
   operation: Operation,
   definition: Definition,
   reader: Definition,
+  method: ReconcileMethod,
   { verdict, observation }: Attempted,
   actor: string,
 ): readonly NewEvent[] {
@@ -135,7 +141,6 @@ function settleRead(
   const body = answer === null ? null : readJson(answer);
   if (isStatusReader(reader)) return settleStatus(core, operation, reader, { verdict, observation }, actor);
   const { set, keys } = splitIntent(reader, operation.input);
-  const method = methodOf(reader.action.inputs.map(({ name }) => name));
   const named = job === null ? null : readJobReport(job, body).jobId;
   const decision = decideReconciliation({
     method,
