@@ -4,7 +4,7 @@ import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { type TestContext, test } from "node:test";
 import { defaults } from "../kernel/defaults.ts";
-import { openStream } from "./http.ts";
+import { openStream, send } from "./http.ts";
 
 /** A page that asked for the stream of news and reads nothing of it, as one that sleeps. */
 async function sleepingPage(t: TestContext): Promise<ServerResponse> {
@@ -46,4 +46,22 @@ test("what is told of after the stream of a page was ended is dropped", async (t
   tell("waiting", {});
   await turns();
   assert.equal(failed.mock.callCount(), 0);
+});
+
+test("whoever asks for a file many times and reads nothing has it held once", async (t) => {
+  const file = Buffer.alloc(1 << 20, 0x20);
+  let asked = 0;
+  const server = createServer((_request, response) => {
+    asked++;
+    send(response, 200, "text/javascript", file);
+  }).listen(0, "127.0.0.1");
+  t.after(() => void server.close());
+  await once(server, "listening");
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  t.after(() => void socket.destroy());
+  const before = process.memoryUsage().arrayBuffers;
+  socket.write("GET /page.js HTTP/1.1\r\nhost: x\r\n\r\n".repeat(500));
+  while (asked < 500) await turns();
+  const held = process.memoryUsage().arrayBuffers - before;
+  assert.ok(held < 32 * file.byteLength, `${asked} requests hold ${held} bytes`);
 });
