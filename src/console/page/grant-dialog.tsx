@@ -31,6 +31,7 @@ export function GrantDialog(props: {
             onInput={({ currentTarget }) => setLine(currentTarget.value)}
           />
         </label>
+        <p class="muted">Arguments that it does not name are free, also those that this call left out.</p>
         {props.hub && (
           <p class="muted">
             It is signed for every gateway of the vault. A number after uid: means the user of that number on each host.

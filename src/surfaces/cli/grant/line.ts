@@ -25,6 +25,10 @@ const OPTIONS = {
 export const FOR_EACH_HOST =
   "It is signed for every gateway of the vault. A number after uid: means the user of that number on each host.";
 
+/** An agent chooses what the call on the card leaves out, and may come back with it. */
+export const NOT_NAMED =
+  "The narrowest that would have covered this call. Arguments that it does not name are free, also those that this call left out.";
+
 /** A grant on one line, as a card proposes it and a person edits it: NAME and the options of `gw grant add`. */
 export function readGrantLine(line: string): GrantWords & { readonly caller: readonly string[] } {
   const { values, positionals } = parsed(splitWords(line));

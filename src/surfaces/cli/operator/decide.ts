@@ -16,7 +16,7 @@ import { answering } from "../answer.ts";
 import { type BudgetOptions, budgetAsked } from "../commands/budget-options.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type GrantPlace, placeIn, signGrantLine } from "../grant/grant.ts";
-import { writeGrantLine } from "../grant/line.ts";
+import { NOT_NAMED, writeGrantLine } from "../grant/line.ts";
 import { type Exit, exits } from "../io.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
 import { hangOf, sayProse } from "../say-prose.ts";
@@ -187,6 +187,7 @@ export async function signProposed(
   if (proposal.kind === "none") {
     throw new Denied("grant_invalid", `No grant could cover this: ${proposal.why}. Nothing was approved.`);
   }
+  io.err(NOT_NAMED);
   const line = await io.ask("gw grant add ", writeGrantLine(proposal.words));
   const { name } = await signGrantLine(line, place, options, vault);
   io.err(`Signed: ${name} lets such calls pass without a card, from now on.`);

@@ -1,6 +1,6 @@
 import { defaults } from "../../../kernel/defaults.ts";
 import { showIdentifier, showText } from "../../../kernel/display.ts";
-import { FOR_EACH_HOST } from "../grant/line.ts";
+import { FOR_EACH_HOST, NOT_NAMED } from "../grant/line.ts";
 import type { Line } from "./line.ts";
 import { wrapText } from "./measure.ts";
 import { grantedOf, labelOf, type NarrowDraft } from "./narrow.ts";
@@ -37,7 +37,7 @@ export function helpLines(): readonly Line[] {
 export function grantLines(text: string, columns: number, onHub: boolean): readonly Line[] {
   return [
     { text: "A grant: from now on such calls pass without a card. It approves this one too.", style: "strong" },
-    { text: "The narrowest that would have covered this call; arguments not named are free.", style: "plain" },
+    ...wrapText(NOT_NAMED, columns, columns).map((row) => ({ text: row, style: "plain" }) as const),
     ...(onHub ? wrapText(FOR_EACH_HOST, columns, columns).map((row) => ({ text: row, style: "strong" }) as const) : []),
     { text: "", style: "plain" },
     ...wrapText(`gw grant add ${showText(text)}_`, columns - 4, columns - 4).map(
