@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { afterEach, beforeEach, test } from "node:test";
 import { readBody } from "../src/conventions/outcome/result.ts";
+import { defaults } from "../src/kernel/defaults.ts";
 import { Denied } from "../src/kernel/failure.ts";
 import type { CallId } from "../src/kernel/ids.ts";
 import type { JsonObject } from "../src/kernel/json.ts";
@@ -417,6 +418,30 @@ test("nothing of a session leaves that is revoked while the hub is asked, and wh
   }
   assert.equal(provider.received.length, 0);
 });
+
+for (const [end, stop] of [
+  ["revoked", () => bench.gateway.revoke(bench.revocation(bench.gateway.sessions()[0]?.id ?? ""))],
+  ["locked", () => bench.gateway.lock("enough", "ada")],
+  ["left by its process", async () => caller.become({ kind: "gone" })],
+] as const) {
+  test(`nothing leaves of a session that ends while its calls wait for a connection (${end})`, async () => {
+    const held: (() => void)[] = [];
+    provider.answer((_request, response) => void held.push(() => response.writeHead(200).end("{}")));
+    const run = await openApproved(["acme.thing.change"], { attempts: 100, sideEffects: 100 });
+    const most = defaults.httpConnectionsPerOrigin;
+    const calls = Array.from({ length: most + 5 }, (_, index) =>
+      call(run as never, "acme.thing.change", { name: `n${index}` }),
+    );
+    await untilDone(bench.time, 0, () => held.length === most);
+    await untilDone(bench.time, 0, () => bench.eventsOf("action_started").length === most + 5);
+    const stopped = stop();
+    provider.answer((_request, response) => void response.writeHead(200).end("{}"));
+    for (const answer of held.splice(0)) answer();
+    const told = await Promise.all(calls.map((one) => one.catch((error: unknown) => error)));
+    await stopped;
+    assert.equal(provider.received.length, most, JSON.stringify(told.at(-1)));
+  });
+}
 
 test("an ended session is never revived, although its process and its run live on", async () => {
   const run = await openApproved();

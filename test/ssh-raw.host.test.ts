@@ -3,6 +3,8 @@ import type { KeyObject } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { after, before } from "node:test";
 import { writeFrame } from "../src/conventions/ssh/frames.ts";
+import type { SendLimits } from "../src/gateway/ports.ts";
+import { Denied } from "../src/kernel/failure.ts";
 import { readSsh, sshString, sshU32 } from "../src/kernel/ssh-wire.ts";
 import { expectAnswered, expectNeverSent, expectSilent } from "./ssh-expect.ts";
 import { beginSshFile } from "./ssh-file.ts";
@@ -39,7 +41,7 @@ const NONCE = "A".repeat(22);
 
 async function visit(
   { authenticate, beforeReady, beforeStart, window = 1 << 20 }: Misdeeds,
-  limits: { readonly timeoutMs: number } = { timeoutMs: 30_000 },
+  limits: Partial<SendLimits> = { timeoutMs: 30_000 },
   hostKey: KeyObject = ed25519(),
 ) {
   const messages: Message[] = [];
@@ -194,6 +196,19 @@ real("a host that lets us in without a signature, or wants a second one, gets no
   });
   expectNeverSent(again.seen, "credential_refused");
   assert.equal(signatures, 1);
+});
+
+real("a host that is slow to be ready gets no request of somebody who may not ask any more", async () => {
+  let over = false;
+  const still = (): void => {
+    if (over) throw new Denied("session_ended", "It was revoked.");
+  };
+  const beforeReady = async (): Promise<void> => {
+    over = true;
+  };
+  const { seen, messages } = await visit({ beforeReady }, { timeoutMs: 30_000, still });
+  expectNeverSent(seen, "aborted");
+  assert.ok(!messages.some(({ number }) => number === MSG.data));
 });
 
 real("a host that takes nothing of the request is one that may have it", async () => {

@@ -26,6 +26,11 @@ export interface SendLimits {
   readonly responseBytes: number;
   /** Absent where nobody calls the send off. */
   readonly signal?: AbortSignal;
+  /**
+   * Asked once more right before the first byte leaves, where a connection was waited for: throws where whoever asked for the send
+   * may not any more. What was not sent then never is.
+   */
+  readonly still?: () => void;
   /** Takes the answer as it comes, where its status says that it is one: 2xx other than 202, 204 and 205. */
   readonly sink?: AnswerSink | undefined;
   /** Where a large answer finds room, and for whom; absent where nothing large is asked for. */

@@ -30,6 +30,8 @@ export type SshEnding =
   | { readonly kind: "exited"; readonly status: number | null; readonly signal: string | null }
   | { readonly kind: "deadline" }
   | { readonly kind: "aborted" }
+  /** Whoever asked for it may not any more: nothing left. */
+  | { readonly kind: "called_off"; readonly detail: string }
   | { readonly kind: "flooded" }
   /** We ended it: the last frame was there, or the host broke the grammar. */
   | { readonly kind: "cut" }
@@ -71,6 +73,8 @@ function silentReason({ ended, violation, progress, diagnostics }: SshEvidence):
       return ["timeout", `no last frame came in time ${where}`];
     case "aborted":
       return ["aborted", `the attempt was stopped ${where}`];
+    case "called_off":
+      return ["aborted", ended.detail];
     case "flooded":
       return ["response_too_large", `the host sent more than may be read ${where}`];
     case "cut":
@@ -101,6 +105,8 @@ function neverSentReason(evidence: SshEvidence): [NeverSent["reason"], string] {
       return ["deadline", "the receiver was not ready in time"];
     case "aborted":
       return ["aborted", "the attempt was stopped before the request left"];
+    case "called_off":
+      return ["aborted", ended.detail];
     case "flooded":
       return ["receiver_not_ready", "the host sent more than may be read before it was ready"];
     case "cut":

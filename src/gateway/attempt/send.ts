@@ -43,7 +43,7 @@ async function exchange(
       requireStill();
     }
     // The disk and the hub took of the run's time.
-    const limits = limitsOf(core, sending, Math.min(timeoutMs, timeLeftMs(run.budget, now(core))));
+    const limits = limitsOf(core, sending, Math.min(timeoutMs, timeLeftMs(run.budget, now(core))), requireStill);
     switch (request.kind) {
       case "http":
         return await sendHttp(core, sending, request, receipt, limits);
@@ -146,10 +146,11 @@ function limitsOf(
   { answers: room }: Pick<AttemptNeeds, "answers">,
   { outbound, stream, holder }: Shot,
   timeoutMs: number,
+  still: () => void,
 ): SendLimits {
   const { responseBytes } = outbound.definition.action.limits;
-  if (stream !== undefined) return { timeoutMs, responseBytes, signal: stream.gone, sink: stream, room, holder };
-  return { timeoutMs, responseBytes: Math.min(responseBytes, defaults.wholeResponseMaximumBytes), room, holder };
+  if (stream !== undefined) return { timeoutMs, responseBytes, still, signal: stream.gone, sink: stream, room, holder };
+  return { timeoutMs, responseBytes: Math.min(responseBytes, defaults.wholeResponseMaximumBytes), still, room, holder };
 }
 
 /** Where the credential is exchanged, its token is lent and never itself. */

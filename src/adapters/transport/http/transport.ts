@@ -6,6 +6,7 @@
 import type { NeverSent, TransportObservation } from "../../../conventions/outcome/observation.ts";
 import type { HttpSend, HttpTransport, LentCredential, SendLimits } from "../../../gateway/ports.ts";
 import { defaults } from "../../../kernel/defaults.ts";
+import { calledOff } from "../called-off.ts";
 import { answer } from "./answer.ts";
 import { Connection } from "./connection.ts";
 import { createAuthorities, type DialFailure, dial, showing } from "./dial.ts";
@@ -80,6 +81,8 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
     if (stop.cause !== null) return neverSent(stop.cause, "before the name was resolved");
     const locating = locate(target.value, request.network, resolve, stop);
     const located = locating instanceof Promise ? await locating : locating;
+    // Whoever waited for anything is looked at again; nearly all find a connection at once.
+    let waited = locating instanceof Promise;
     if (located.kind === "failed") return neverSent(located.reason, located.detail);
     const route = readRoute(target.value, request, located.addresses, credential?.certificate ?? null);
     if (route === "insecure") return neverSent("credential_refused", "a client certificate needs https");
@@ -91,10 +94,16 @@ export function createHttpTransport(options: HttpTransportOptions = {}): Closabl
       const lease = leased instanceof Promise ? await leased : leased;
       if (lease.kind === "stopped") return neverSent(lease.cause, "while waiting for a connection");
       const opened = lease.kind === "idle" ? lease : await open(route, stop);
+      waited ||= leased instanceof Promise || lease.kind === "room";
       state.connected ||= opened.kind !== "failed" || opened.reason !== "credential_refused";
       if (opened.kind === "failed") {
         pool.forfeit(lease.group);
         return neverSent(opened.reason, opened.detail);
+      }
+      const over = waited ? calledOff(limits) : null;
+      if (over !== null) {
+        pool.discard(lease.group, opened.connection);
+        return neverSent("aborted", over);
       }
       const loaded = loadCredential(checked.value, request.body, credential);
       if (loaded.kind === "refused") {

@@ -9,6 +9,7 @@ import {
 import type { OutboundSsh } from "../../../conventions/ssh/outbound.ts";
 import { writeRequest } from "../../../conventions/ssh/request.ts";
 import type { SendLimits } from "../../../gateway/ports.ts";
+import { calledOff } from "../called-off.ts";
 import { keepDiagnostics } from "./diagnostics.ts";
 import type { SshTransportOptions } from "./options.ts";
 import type { OutputKeeper } from "./output.ts";
@@ -58,6 +59,11 @@ export async function exchange(
     const release = (nonce: string): void => {
       let bytes: Buffer;
       try {
+        const over = calledOff(limits);
+        if (over !== null) {
+          end({ kind: "called_off", detail: over });
+          return;
+        }
         bytes = writeRequest(request, { hostKey: session.hostKey, nonce }, options.signRequest);
       } catch (error) {
         const why = error instanceof Error ? error.message : String(error);
