@@ -18,6 +18,7 @@ import {
   until,
 } from "./support/home.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
+import { idOf } from "./support/reply.ts";
 
 const mayLimit = spawnSync("prlimit", ["--version"]).error === undefined;
 
@@ -60,6 +61,13 @@ describe("what cannot be recorded is not sent", mayLimit ? asUser : { skip: "prl
     assert.match(status.out, /STOPPED/);
     assert.notEqual((await home.status())["stopped"], null);
     assert.match(gateway.err(), /stopped sending/);
+    // Nothing can be recorded of it, and it is over all the same.
+    const [session] = JSON.parse((await home.must(["sessions", "--json"])).out) as readonly Members[];
+    for (const _twice of [1, 2]) {
+      const revoked = await home.operator(["revoke", idOf(session ?? {}, "session_id")]);
+      assert.deepEqual([revoked.code, codeOf(revoked)], [1, "end_unrecorded"], revoked.err);
+    }
+    assert.equal((await home.status())["sessions_live"], 0);
   });
 
   test("with room again it stays stopped until an operator resumes it, and the log has verified itself", async () => {
@@ -105,6 +113,15 @@ describe("what cannot be recorded is not sent", mayLimit ? asUser : { skip: "prl
       writeAt(file, at, bytes.subarray(at, at + changed.length));
     }
     await home.must(["resume"]);
+  });
+
+  test("a lock that cannot be recorded is one, and says so", async () => {
+    spawnSync("prlimit", [`--pid=${gateway.pid}`, "--fsize=512:unlimited"]);
+    await openRun(home, agent).catch(() => undefined);
+    const locked = await home.operator(["lock"]);
+    assert.deepEqual([locked.code, codeOf(locked)], [1, "end_unrecorded"], locked.err);
+    assert.equal((await home.status())["locked"], true);
+    spawnSync("prlimit", [`--pid=${gateway.pid}`, "--fsize=unlimited:unlimited"]);
   });
 
   test("a gateway that was stopped can also be started anew", async (t) => {

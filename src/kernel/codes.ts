@@ -765,6 +765,12 @@ export const codes = {
     means: "The gateway cannot record any more and has stopped sending. Nothing was sent.",
     mend: "Free disk space or mend the disk, then gw resume, which verifies the log first; or start the gateway again.",
   },
+  end_unrecorded: {
+    status: 503,
+    means:
+      "What an operator took away is gone: the session has ended, or the gateway is locked. It could not be recorded any more.",
+    mend: "There is nothing to revoke or lock again. Free disk space or mend the disk, then gw resume, which verifies the log first; or start the gateway again.",
+  },
   operator_not_logged_in: {
     status: 401,
     means: "The operator plane does not know who is speaking.",

@@ -242,6 +242,14 @@ export function createLedger({ audit, sleep, worker, steps = unwatched, onStop }
   };
 }
 
+/** Power that is taken away is gone whatever the log could take of it, and whoever took it is told so. */
+export function saysGone(what: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof Denied && error.code === "gateway_stopped")) throw error;
+    throw new Denied("end_unrecorded", `${what} That could not be recorded: the gateway has stopped sending.`);
+  };
+}
+
 /** A full queue is back-pressure, a row that another gateway took over is its own, a hub comes back: none is a broken disk. */
 function isPassing({ code }: Denied): boolean {
   return code === "log_backlogged" || code === "operation_taken_over" || code.startsWith("hub_");

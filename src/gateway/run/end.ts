@@ -5,6 +5,7 @@ import { isoTime } from "../../kernel/clock.ts";
 import { Denied } from "../../kernel/failure.ts";
 import type { SessionId } from "../../kernel/ids.ts";
 import type { StateRow } from "../ports.ts";
+import { saysGone } from "../record/ledger.ts";
 import { runRow } from "../record/rows.ts";
 import type { RunNeeds } from "./needs.ts";
 import type { Run, Session } from "./run.ts";
@@ -69,17 +70,17 @@ export async function revokeSession(
       "not_found",
       "No session has this id since the gateway started, which ended all before. See: gw sessions",
     );
-  await closeSession(core, run, session, "operator_revoked", statement.operator, [
-    {
-      ...core.envelope("session_revoked"),
-      run_id: run.id,
-      session_id: session.id,
-      operator: statement.operator,
-      operator_key_id: statement.operator_key_id,
-      signature,
-      ...(statement.reason === null ? {} : { reason: statement.reason }),
-    },
-  ]);
+  const revoked = {
+    ...core.envelope("session_revoked"),
+    run_id: run.id,
+    session_id: session.id,
+    operator: statement.operator,
+    operator_key_id: statement.operator_key_id,
+    signature,
+    ...(statement.reason === null ? {} : { reason: statement.reason }),
+  };
+  const closed = closeSession(core, run, session, "operator_revoked", statement.operator, [revoked]);
+  await closed.catch(saysGone("The session has ended."));
 }
 
 /** The next part of what is told of the run: behind the one before it, whatever became of that. */

@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { readCut } from "../../audit/cut/cut.ts";
 import { proveServer } from "../../conventions/caller/server.ts";
+import { saysGone } from "../../gateway/record/ledger.ts";
 import { digestText } from "../../kernel/canonical-json.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { deniedByFiles } from "../../kernel/file-trouble.ts";
@@ -190,7 +191,9 @@ export function createSteward(parts: StewardParts): DaemonSteward {
     // Whoever locks does not wait for a provider; whoever unlocks next does.
     lock: (reason, login) =>
       new Promise((locked, failed) => {
-        takingTurns(() => lock(reason, login.operator, locked)).then(locked, failed);
+        takingTurns(() => lock(reason, login.operator, locked))
+          .catch(saysGone("Locked: every session has ended."))
+          .then(locked, failed);
       }),
     resume: ({ operator, operatorKeyId }) =>
       takingTurns(async () => {

@@ -1,5 +1,6 @@
 import { type Code, codes } from "../../../kernel/codes.ts";
 import { counted, printable, showIdentifier } from "../../../kernel/display.ts";
+import { Denied } from "../../../kernel/failure.ts";
 import { isJsonObject, type JsonObject } from "../../../kernel/json.ts";
 import { isGoingBack } from "../../../vault/high-water.ts";
 import { openConnection } from "../../client/connection.ts";
@@ -134,7 +135,11 @@ export function runResume(options: OperatorOptions, deps: CliDeps): Promise<Exit
 
 export function runLock(options: OperatorOptions & { readonly reason: string }, deps: CliDeps): Promise<Exit> {
   const inSession = async ({ operator }: VaultSession): Promise<Exit> => {
-    const status = await ordersOf(operatorDoor(options), operator, deps).lock(options.reason);
+    const orders = ordersOf(operatorDoor(options), operator, deps);
+    const status = await orders.lock(options.reason).catch(async (error: unknown) => {
+      if (error instanceof Denied && error.code === "end_unrecorded") await endLogin(operator.vaultId, deps.vault);
+      throw error;
+    });
     await endLogin(operator.vaultId, deps.vault);
     const told = "Locked: every session has ended and open questions were withdrawn.";
     deps.io.out(options.json ? JSON.stringify(status, null, 2) : told);
