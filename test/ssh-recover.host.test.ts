@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before } from "node:test";
 import { beginSshFile } from "./ssh-file.ts";
@@ -39,7 +39,7 @@ actions:
   worker.hold:
     effect: write
     ssh: ${sshMember(stand, "hold_worker")}
-    input: { worker: { type: string, enum: [good, bad, never] } }
+    input: { worker: { type: string, enum: [good, bad, gone, never] } }
 `,
   );
   gateway = await home.up();
@@ -47,7 +47,7 @@ actions:
 });
 
 after(async () => {
-  for (const worker of ["good", "bad", "never"]) writeFileSync(`${at("let-go")}-${worker}`, "");
+  for (const worker of ["good", "bad", "gone", "never"]) writeFileSync(`${at("let-go")}-${worker}`, "");
   await gateway?.end();
   if (missing === null) await stand.stop();
   removeScripts();
@@ -55,28 +55,31 @@ after(async () => {
 
 const records = () => join(stand.state, "requests");
 /** The host's records of this operation for this worker: one a run of it. */
-const runsOf = (worker: string) =>
+const recordsOf = (worker: string) =>
   readdirSync(records())
-    .map((id) => readFileSync(join(records(), id), "utf8"))
-    .filter((text) => text.includes('"operation":"hold_worker"') && text.includes(`"worker":"${worker}"`));
+    .map((id) => ({ file: join(records(), id), text: readFileSync(join(records(), id), "utf8") }))
+    .filter(({ text }) => text.includes('"operation":"hold_worker"') && text.includes(`"worker":"${worker}"`));
+const runsOf = (worker: string) => recordsOf(worker).map(({ text }) => text);
 
 /** The attempt of each worker that was on its way when the gateway was killed. */
 const attempts = new Map<string, string>();
 
-/** Three at once: two whose payload has left, and one that a server which does not go on keeps from leaving. */
+/** Four at once: three whose payload has left, one of which the host forgets, and one that a server which does not go on keeps from leaving. */
 async function killInTheMiddle(): Promise<void> {
   const begun = new Map<string, Awaited<ReturnType<typeof callApproved>>>();
   const begin = async (worker: string, when: () => boolean): Promise<void> => {
     begun.set(worker, await callApproved(home, ["ops.worker.hold", `worker=${worker}`]));
     await until(`the time has come to kill during ${worker}`, when);
   };
-  for (const worker of ["good", "bad"]) await begin(worker, () => existsSync(`${at("held")}-${worker}`));
+  // The first was heard to have started long before the last is on its way.
+  for (const worker of ["gone", "good", "bad"]) await begin(worker, () => existsSync(`${at("held")}-${worker}`));
   const there = clients();
   process.kill(stand.sshdPid, "SIGSTOP");
   try {
     await begin("never", () => clients() > there);
     process.kill(gateway.pid, "SIGKILL");
     await gateway.end();
+    for (const { file } of recordsOf("gone")) rmSync(file);
   } finally {
     process.kill(stand.sshdPid, "SIGCONT");
   }
@@ -140,6 +143,26 @@ real("an operation that failed while nobody listened is found out to have failed
   assert.deepEqual([found["event_type"], found["source"]], ["reconciled_failure", "ops.request_status"]);
   assert.equal(runsOf("bad").length, 1);
 });
+
+real(
+  "a host that lost its record of what it said it started proves nothing by that, though the gateway was killed meanwhile",
+  async () => {
+    const attempt = attemptOf("gone");
+    // It is an operation by its attempt.
+    const id = attempt.replace(/^evt_/, "op_");
+    const shown = await until(
+      "it waits for a person",
+      async () => {
+        const { out } = await home.must(["operation", "show", id, "--json"]);
+        return out.includes("operation_needs_person") && out;
+      },
+      60_000,
+    );
+    assert.match(String(shown), /has no record of it any more/);
+    const failed = await home.events("reconciled_failure");
+    assert.ok(!failed.some((event) => event["attempt_id"] === attempt));
+  },
+);
 
 real("a write that had not left is proven absent, and its identifier can never run any more", async () => {
   // The intent is on our disk all the same.

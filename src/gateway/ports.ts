@@ -36,6 +36,8 @@ export interface SendLimits {
   /** Where a large answer finds room, and for whom; absent where nothing large is asked for. */
   readonly room?: AnswerRoom;
   readonly holder?: AnswerHolder | undefined;
+  /** A host says that it has started, before it says how that ended. */
+  readonly started?: () => void;
 }
 
 /** Memory for large answers under way: one place for each holder, in turn, and until it leaves. */

@@ -47,6 +47,7 @@ export const records = [
   "budget.denied",
   "write.confirmed",
   "write.untracked",
+  "host.started",
   "plan.executed",
   "plan.rejected",
   "job.created",

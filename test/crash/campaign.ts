@@ -30,6 +30,7 @@ export const unsplit: ReadonlySet<Step> = new Set<Step>([
   "request.told",
   "requests.counted",
   "write.confirmed",
+  "host.started",
   "plan.executed",
   "day.counted",
   "lease.taken",

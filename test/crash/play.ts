@@ -9,6 +9,7 @@ import { Denied } from "../../src/kernel/failure.ts";
 import type { OperationId, PlanId } from "../../src/kernel/ids.ts";
 import { type ScriptedCaller, scriptedCaller } from "../support/caller.ts";
 import { type Bench, type BenchOptions, secondOperator, startBench } from "../support/gateway.ts";
+import { hostIn } from "./host.ts";
 import { type CrashPoint, type LeapingTime, type Life, leapingTime, type Told } from "./life.ts";
 import { CALLBACK_KEY, GRANT_FILE, packFor, SOURCE_SCENE, type Stage, scenes } from "./scenes.ts";
 import { exchangeAt } from "./token-server.ts";
@@ -134,6 +135,7 @@ function optionsOf(life: Life): BenchOptions {
     token: life.token,
     callbackKeys: { "reference reference-webhook": CALLBACK_KEY },
     credentials: [["reference", { eachUse: false, disabled: false, origin: life.origin }]],
+    ssh: hostIn(life.folder),
   };
 }
 

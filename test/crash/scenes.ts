@@ -67,6 +67,8 @@ function grantFor({ bench, caller }: Stage): Grant {
 /** Stands for the provider's webhook secret. */
 export const CALLBACK_KEY = Buffer.alloc(32, 7);
 
+const HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGxb8Bcx0J54VpGYWQGqluHDJuT0CS5TTjsnIlOAxIRR";
+
 /** The shipped pack, and beside it what needs a ticket. */
 export function packFor(origin: string): string {
   const file = join(dirname(dirname(import.meta.dirname)), "packs", "reference.yaml");
@@ -105,6 +107,11 @@ export function packFor(origin: string): string {
       artifact: { in: body, type: string, maxLength: 71 }
       environment: { in: body, enum: [staging, production] }
     unknown: { retry_allowed: true, reconcile: token_retry }
+  worker.restart:
+    effect: write
+    ssh: { host: host.example, port: 22, user: ops, host_key: "${HOST_KEY}", credential: reference, action: restart }
+    input:
+      worker: { type: string, pattern: "^[a-z0-9-]+$", maxLength: 32 }
   report.hurried:
     effect: create
     retry: idempotent_write
@@ -153,6 +160,16 @@ export const scenes: ReadonlyMap<string, Scene> = new Map<string, Scene>([
       async play(stage) {
         const run = await openRun(stage, ["release.record"]);
         await call(stage, run, "release.record", releaseOf(stage));
+      },
+    },
+  ],
+  [
+    "host",
+    {
+      kills: ["host.started"],
+      async play(stage) {
+        const run = await openRun(stage, ["worker.restart"]);
+        await call(stage, run, "worker.restart", { worker: stage.life.tag });
       },
     },
   ],

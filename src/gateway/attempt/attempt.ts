@@ -8,6 +8,7 @@ import { classifyObservation, type Verdict } from "../../conventions/outcome/cla
 import { holdToGraphql } from "../../conventions/outcome/graphql-answer.ts";
 import type { TransportObservation } from "../../conventions/outcome/observation.ts";
 import { holdToMember } from "../../conventions/outcome/success-member.ts";
+import { STARTED } from "../../conventions/ssh/request-status.ts";
 import type { TicketEvidence } from "../../conventions/ticket/verify.ts";
 import { isoTime } from "../../kernel/clock.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
@@ -72,7 +73,11 @@ async function makeAttempt(core: AttemptNeeds, sending: Sending | CustodySending
   // From the first byte on it may have happened, whatever goes wrong in here.
   if (claim !== null) claim.doubt = true;
   const startedAt = isoTime(core.ports.clock.wallMs());
-  const answer = await sendAndTake(core, sending, receipt, timeoutMs, attemptId, still);
+  const started = (): void => {
+    if (outbound.sideEffect) keepStart(core, attemptRow(sending, attemptId, "sent", reservation, STARTED));
+  };
+  const meanwhile = { requireStill: still, started };
+  const answer = await sendAndTake(core, sending, receipt, timeoutMs, attemptId, meanwhile);
   const { verdict, observation, events, rows } = readAnswer(core, sending, attemptId, answer);
   const claimed = claim === null ? [] : settleClaim(core, claim, sending, verdict, doubted);
   const settlement = settlementOf(outbound, verdict, doubted);
@@ -86,7 +91,8 @@ async function makeAttempt(core: AttemptNeeds, sending: Sending | CustodySending
   const attempted = { attemptId, reservation, held, observation, verdict, cost, counted: paid };
   const { after, fault } = comeAfter(sending, attempted);
   const told = [completionRecord(core, sending, attempted, startedAt, after.asked), ...events, ...after.events];
-  const kept = [...ownRows(core, sending, attemptId, state, reservation), ...claimed, ...rows, ...after.rows];
+  const said = observation.kind === "silent" ? observation.said : undefined;
+  const kept = [...ownRows(core, sending, attemptId, state, reservation, said), ...claimed, ...rows, ...after.rows];
   try {
     await core.ledger.record(`${sending.errand}.settled`, told, kept);
   } catch (error) {
@@ -213,8 +219,15 @@ function ownRows(
   attemptId: string,
   state: "sent" | "settled" | "unknown",
   reservation: Reservation,
+  said?: string,
 ): readonly StateRow[] {
-  return isPassing(sending) ? [] : [...payerRows(core, sending), attemptRow(sending, attemptId, state, reservation)];
+  if (isPassing(sending)) return [];
+  return [...payerRows(core, sending), attemptRow(sending, attemptId, state, reservation, said)];
+}
+
+/** So that a start which finds it without an end knows that. Nobody waits for it: the end is kept behind it, and a store that fails stops all. */
+function keepStart(core: Pick<AttemptNeeds, "ledger">, row: StateRow): void {
+  core.ledger.record("host.started", [], [row]).catch(() => undefined);
 }
 
 /** None where what would pay is no longer ours to write. */

@@ -10,6 +10,7 @@ export function attemptRow(
   attemptId: string,
   state: "sent" | "settled" | "unknown" | "tracked",
   reservation: Reservation,
+  said?: string,
 ): StateRow {
   const { outbound, run, session } = sending;
   const { url, method } = describeSend(sending.request);
@@ -32,6 +33,8 @@ export function attemptRow(
       target: reachedBy(sending.request, url).destination,
       method,
       ...(outbound.sideEffect ? evidenceOf(sending) : {}),
+      // What the other side told of it by then: no later word of its undoes that.
+      ...(said === undefined ? {} : { said }),
     },
   };
 }

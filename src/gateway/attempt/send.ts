@@ -14,6 +14,14 @@ import type { Errand, StepPort } from "../steps.ts";
 import type { AttemptNeeds } from "./needs.ts";
 import type { CustodySending, Sending, Shot } from "./sending.ts";
 
+/** What is done in the middle of a send. */
+export interface Meanwhile {
+  /** Denied where it may not go on after a wait. */
+  requireStill(): void;
+  /** A host has started it. */
+  started(): void;
+}
+
 /** Step 10: the one place where something leaves the process. */
 export function send(...asked: Parameters<typeof exchange>): Promise<TransportObservation> {
   const [{ ports }, { errand }] = asked;
@@ -34,7 +42,7 @@ async function exchange(
   receipt: IntentReceipt,
   timeoutMs: number,
   attemptId: string,
-  requireStill: () => void,
+  { requireStill, started }: Meanwhile,
 ): Promise<TransportObservation> {
   const { request, run } = sending;
   try {
@@ -49,7 +57,7 @@ async function exchange(
         return await sendHttp(core, sending, request, receipt, limits);
       case "ssh":
         return await inPlace(core, sending, limits, requireStill, (left) =>
-          sendSsh(core, sending, request, receipt, left, attemptId),
+          sendSsh(core, sending, request, receipt, { ...left, started }, attemptId),
         );
     }
   } catch (error) {

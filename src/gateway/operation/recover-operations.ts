@@ -87,7 +87,8 @@ export function adoptAttempt(
     heldOn: String(body["reserved_on"] ?? ""),
     ...(typeof body["claim"] === "string" ? { claim: { key: body["claim"] } } : {}),
   });
-  learn(operation, { kind: "left_unanswered", attemptId: row.id });
+  const said = typeof body["said"] === "string" ? { said: body["said"] } : {};
+  learn(operation, { kind: "left_unanswered", attemptId: row.id, ...said });
   const observation = "gateway_stopped_before_the_result";
   const events = [
     openedEvent(core, operation),

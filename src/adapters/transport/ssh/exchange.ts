@@ -83,6 +83,7 @@ export async function exchange(
         case "started":
           // Nobody can have started what has not left: this host does not speak the truth.
           if (!payloadLeft) end({ kind: "cut" });
+          else limits.started?.();
           break;
         case "output":
           keeper.take(frame);
