@@ -322,7 +322,9 @@ test("403 expected, 201 observed: the upgrade is blocked, the credential disable
   assert.match(recorded.join(), /^sha256:[0-9a-f]{64}$/, "its result is on record before it is shown");
   assert.match(err[0] ?? "", /^authority_increase: .*acme-main/);
   assert.ok(err.some((line) => line.startsWith("still open: revoke")));
-  assert.ok(out.some((line) => line.includes("authority increase")));
+  assert.ok(err.some((line) => line.includes("gw credential rotate acme-main")));
+  const first = out[out.indexOf("What weighs most:") + 1] ?? "";
+  assert.match(first, /authority increase/, "nothing weighs more");
   assert.ok(![...out, ...err].join().includes("t0ps3cret"));
 });
 

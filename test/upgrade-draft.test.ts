@@ -95,6 +95,17 @@ test("new routes near a scope are expected to be denied, and acting ones are mar
   assert.equal(JSON.stringify(fresh[1]?.request.body), '{"deep":{"n":1},"format":"csv"}');
 });
 
+test("a new route that the pack names is asked to answer, and not to fail as well", () => {
+  const path = "/v1/projects/{project_id}/exports";
+  const wanted = { action: "acme.export.list", method: "GET", path, credential: "acme-read", effect: "read" } as const;
+  const ids = draft(api(acme()), grown(), [...acmePack, wanted]).corpus.probes.map(({ id }) => id);
+  assert.deepEqual(
+    ids.filter((id) => id.endsWith("list-exports")),
+    ["list-exports"],
+  );
+  assert.ok(ids.includes("new.start-export"), ids.join());
+});
+
 test("traces follow identifiers from call to call, with nearby new routes that must fail", () => {
   const document = acme();
   put("paths > /jobs/{job_id}/log", {

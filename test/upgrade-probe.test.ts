@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { stringify } from "yaml";
 import { compareRuns } from "../src/conventions/upgrade/probe/compare-exchanges.ts";
@@ -615,6 +617,21 @@ for (const [what, change, path] of bad) {
     );
   });
 }
+
+test("a credential that needs a form is sent with no request that has no body", () => {
+  const credentials = { ...corpus.credentials, expired: { env: "T_OLD", case: "expired", present: "form" } } as const;
+  assert.throws(
+    () => expandCorpus({ ...corpus, credentials }),
+    (error) => error instanceof Denied && error.code === "corpus_invalid" && /~credential\.expired/.test(error.message),
+  );
+});
+
+test("the corpus in docs/upgrades.md is one", () => {
+  const page = readFileSync(join(import.meta.dirname, "../docs/upgrades.md"), "utf8");
+  const [, text = ""] = /```yaml\n(format: gw\.upgrade-corpus[\s\S]*?)```/.exec(page) ?? [];
+  const ids = expandCorpus(readCorpus("docs.yaml", Buffer.from(text))).map(({ id }) => id);
+  assert.ok(ids.includes("project.list~credential.revoked.revoked"), ids.join());
+});
 
 test("the number of requests and of side effects is bounded", () => {
   const cases = (limits: { probes: number; sideEffects: number }): unknown => expandCorpus(corpus, limits);

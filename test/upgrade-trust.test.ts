@@ -40,6 +40,8 @@ describe("a pack of another version is trusted after a finished review", asUser,
     assert.equal(codeOf(wordless), "review_file_invalid", "before a passphrase is typed for it");
     const early = await home.run([...decide, "--finish", ...why]);
     assert.deepEqual([early.code, codeOf(early)], [1, "upgrade_undecided"]);
+    const mistyped = await home.run([...decide, "--accept", ...why, "d-nope"]);
+    assert.equal(codeOf(mistyped), "difference_unknown", "no file is looked for under it");
     const last = open.find(({ kind }) => kind === "whole_review");
     const among = await home.run([...decide, "--accept", ...why, ...ids, String(last?.id)]);
     assert.match(among.err, /^difference_unknown: d-[0-9a-f]{16} is the whole review:[\s\S]*--finish/);

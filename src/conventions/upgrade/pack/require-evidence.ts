@@ -56,9 +56,13 @@ function requireOwnDocuments(
 
 function requireOwnProbe(before: Pack | null, after: Pack, probe: ProbeStatement): void {
   if (!isVersionOf(after, probe.after))
-    throw mismatch(`The probe did not look at the version that ${after.name} selects (${show(probe.after)}).`);
+    throw mismatch(
+      `The probe did not look at the version that ${after.name} selects: it looked at ${show(probe.after)} as the new one, and the pack goes to ${showSelected(after)}.`,
+    );
   if (before !== null && !isVersionOf(before, probe.before))
-    throw mismatch(`The probe did not compare with the version that is trusted (${show(probe.before)}).`);
+    throw mismatch(
+      `The probe did not compare with the version that is trusted: it took ${show(probe.before)} for the old one, and what is trusted goes to ${showSelected(before)}.`,
+    );
   const credential = after.provider?.credential ?? null;
   if (credential !== probe.credential)
     throw mismatch(
@@ -86,9 +90,15 @@ function requireProbed(after: Pack, changes: readonly PackDifference[] | null, p
 }
 
 function isVersionOf({ provider }: Pack, { origin, header }: ProbedVersion): boolean {
-  if (provider === null || provider.origin !== origin) return false;
-  const own = provider.version === null ? null : `${provider.version.header.toLowerCase()}: ${provider.version.value}`;
-  return own === header;
+  return provider !== null && provider.origin === origin && selectorOf(provider) === header;
+}
+
+function selectorOf({ version }: NonNullable<Pack["provider"]>): string | null {
+  return version === null ? null : `${version.header.toLowerCase()}: ${version.value}`;
+}
+
+function showSelected({ provider }: Pack): string {
+  return provider === null ? "no provider" : show({ origin: provider.origin, header: selectorOf(provider) });
 }
 
 function show({ origin, header }: ProbedVersion): string {

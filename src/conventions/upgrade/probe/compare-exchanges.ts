@@ -53,7 +53,7 @@ export function compareRuns(
     differences: drafts.map(asDifference),
     consequences: {
       disable: labels,
-      open: labels.map((label) => `revoke the credential behind ${label} at the provider, and say so when it is done`),
+      open: labels.map((label) => `revoke the credential behind ${label} at the provider, which nobody here can do`),
     },
   };
 }

@@ -91,8 +91,22 @@ export function expandCorpus(corpus: Corpus, limits: ExpandLimits = expandLimits
       grant: refresh.grant,
     });
   }
+  requireRoomForToken(corpus, cases);
   return bounded(cases, limits);
 }
+
+/** Said of the corpus, before a person is asked and anything is sent. */
+function requireRoomForToken({ credentials }: Corpus, cases: readonly ProbeCase[]): void {
+  for (const { id, credential, request } of cases) {
+    if (credentials[credential]?.present !== "form" || !BODILESS.has(request.method)) continue;
+    throw new Denied(
+      "corpus_invalid",
+      `${id} would present ${credential} in a form body, and a ${request.method} has none: present it otherwise, or have its cases sent by a probe with a body.`,
+    );
+  }
+}
+
+const BODILESS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
 /** What the corpus could not ask is a difference like any other: somebody decides to go on without it. */
 export function describeMissingCases({ api, without = {} }: Corpus): readonly Difference[] {

@@ -91,6 +91,8 @@ function weigh({ lead, change, surface, kind, scopes, members }: Omit<Group, "we
 }
 
 const LOUD: Readonly<Record<string, number>> = {
+  authority_increase: 600,
+  scopes_gained: 600,
   security_removed: 500,
   security_weakened: 450,
   server_added: 400,

@@ -128,8 +128,8 @@ export function addUpgradeCommands(program: Command, deps: CliDeps): void {
     });
 }
 
-/** Ids are told from file names by how they look. */
-const ID = /^[dg]-[0-9a-f]{8,}$/;
+/** Ids are told from file names by how they look, mistyped ones too: a document has an ending or stands in a folder. */
+const ID = /^[dg]-[^./]*$/;
 
 async function decide(what: readonly string[], options: DecideChoices, deps: CliDeps): Promise<Exit> {
   const { report, accept, reject, narrow, finish } = options;

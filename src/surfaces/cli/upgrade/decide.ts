@@ -18,6 +18,7 @@ import { showIdentifier, showText } from "../../../kernel/display.ts";
 import { Denied } from "../../../kernel/failure.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
+import { sayProse } from "../say-prose.ts";
 import { assembleReview, loadProbe, type Subject } from "./assemble.ts";
 import { writeWhole } from "./files.ts";
 import { loadReviewFile } from "./review.ts";
@@ -62,7 +63,7 @@ export function runUpgradeDecide(options: DecideOptions, io: CliIo, ports: Decid
     else {
       const name = showIdentifier(statements[0]?.operator ?? "");
       io.out(`${statements.length} ${options.verdict} and signed by ${name} in ${showText(options.reviews)}.`);
-      io.out(verdictLine({ settlement }));
+      sayProse(io, verdictLine({ settlement }));
     }
     return exits.done;
   });
@@ -153,11 +154,14 @@ function requireWhole(closing: Difference | null, settlement: Settlement): Diffe
   if (closing === null)
     throw new Denied(
       "review_mismatch",
-      "What is finished is the review of a pack's change: name it with --trust NAME, not with --report.",
+      "Only the review of a pack's change is finished: name the pack with --trust NAME, and no --report.",
     );
   requireFinished(settlement);
   return closing;
 }
+
+/** Below the surface of a row: no name in a document reads as the beginning of another row. */
+const HANG = 32;
 
 function listOpen(differences: readonly Difference[], settlement: Settlement, options: DecideOptions, io: CliIo): Exit {
   const waiting = new Set(settlement.open.map(({ id }) => id));
@@ -172,9 +176,9 @@ function listOpen(differences: readonly Difference[], settlement: Settlement, op
     );
   else {
     for (const { id, group, surface, kind, subject } of open) {
-      io.out(`${id} ${group} ${surface.padEnd(22)} ${kindWords(kind)}: ${showIdentifier(subject)}`);
+      sayProse(io, `${id} ${group} ${surface.padEnd(22)} ${kindWords(kind)}: ${showIdentifier(subject)}`, HANG);
     }
-    io.out(verdictLine({ settlement }));
+    sayProse(io, verdictLine({ settlement }));
   }
   return settlement.verdict === "finished" ? exits.done : exits.denied;
 }

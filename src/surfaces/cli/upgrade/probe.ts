@@ -124,6 +124,10 @@ async function actOn(consequences: Consequences, corpus: Corpus, io: CliIo, port
     `authority_increase: the new version allowed what had to be denied${vault.length === 0 ? "" : `; disabled in the vault: ${vault.map(showIdentifier).join(", ")}`}.`,
   );
   for (const line of consequences.open) io.err(`still open: ${line}`);
+  if (vault.length > 0)
+    io.err(
+      `Then give the vault a narrower one: gw credential rotate ${vault.map(showIdentifier).join(", ")}. gw doctor lists it as suspended until then.`,
+    );
 }
 
 /** A probe's differences are reported, grouped and decided exactly like those of documents. */

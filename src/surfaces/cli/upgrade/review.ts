@@ -12,6 +12,7 @@ import { defaults } from "../../../kernel/defaults.ts";
 import { showText } from "../../../kernel/display.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
+import { hangOf, sayProse } from "../say-prose.ts";
 import { assembleReview, type Subject } from "./assemble.ts";
 import { readIfThere, writeWhole } from "./files.ts";
 
@@ -61,7 +62,7 @@ export async function showReport(
   if (options.html !== undefined) await writeWhole(options.html, reportPage(report));
   if (options.json) io.out(JSON.stringify(reportJson(report), null, 2));
   else {
-    for (const line of reportLines(report)) io.out(line);
+    for (const line of reportLines(report)) sayProse(io, line, hangOf(line));
     if (options.html !== undefined) io.out(`The whole report: ${showText(options.html)}`);
   }
   switch (report.settlement.verdict) {
@@ -83,7 +84,8 @@ async function checkMap(options: ReviewOptions, map: AuthorityMap, io: CliIo): P
   if (bytes === null || options.updateMap === true) {
     await writeWhole(options.map, writeAuthorityMap(map));
     if (!options.json)
-      io.out(
+      sayProse(
+        io,
         `Authority map written to ${showText(options.map)}: ${map.rows.length} rows. Read it before you commit it.`,
       );
   }
