@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { renameSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import {
   asUser,
   call,
+  codeOf,
   type Gateway,
   Home,
   type Members,
@@ -43,6 +46,30 @@ describe("a home that version 0.1 wrote", asUser, () => {
   after(async () => {
     agent?.close();
     await gateway?.end();
+  });
+
+  test("gw version knows it for what it is, and a gateway of that version that still runs", async () => {
+    const said = async () => JSON.parse((await home.run(["version", "--json"])).out) as Members;
+    assert.doesNotMatch((await home.run(["version"])).out, /nothing written/);
+    assert.equal((await said())["running"], null);
+    // What it answers to GET /v1/status, word by word: less than the program of today can work with.
+    const status = {
+      ...{ version: "0.1.0-old", pid: 1, uid: 1, home: "/h", mode: "guard-rail", locked: false, stopped: null },
+      ...{ trouble: null, lowered: [], vault_id: "v", vault_generation: 1, policy_version: 1, packs: [] },
+      ...{ pack_troubles: [], approvals_pending: 0, sessions_live: 0 },
+      log: { log_id: "8005bc05", segment: 1, frame: 9, link: "5189191b" },
+    };
+    const older = createServer((_request, response) => {
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(status));
+    });
+    older.listen(home.operatorSocket);
+    await once(older, "listening");
+    try {
+      assert.equal(codeOf(await home.run(["status"])), "answer_not_declared");
+      assert.equal((await said())["running"], "0.1.0-old", "which its answer said to ask for");
+    } finally {
+      older.close();
+    }
   });
 
   test("its log verifies as it is, and opens with the program of today", async () => {

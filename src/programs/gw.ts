@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { harden } from "../adapters/platform/callers.ts";
 import { requireServerOf } from "../adapters/platform/server.ts";
 import { createClock, systemRandom, systemSleep } from "../adapters/platform/system.ts";
@@ -132,7 +133,9 @@ function createDeps(run: Run): CliDeps {
     async formats(home) {
       const { stateMigrations } = await import("../adapters/store/sqlite/state-schema.ts");
       const { readFormat } = await import("../adapters/store/sqlite/upgrade-state.ts");
-      return { known: stateMigrations.length, found: home === null ? undefined : readFormat(home) };
+      const found = home === null ? undefined : readFormat(home);
+      const unmarked = home !== null && found === undefined && existsSync(join(home, "state.db"));
+      return { known: stateMigrations.length, found: unmarked ? "unmarked" : found };
     },
     requireStartable: async (home, config) => (await import("./daemon/startable.ts")).requireStartable(home, config),
     startGateway,

@@ -20,6 +20,7 @@ import {
   refuse,
   requireFunctions,
 } from "./serve.ts";
+import { NOTHING_AT_PATH } from "./target.ts";
 
 export interface StrictRequestsOptions extends Observers<string> {
   readonly routes: readonly BoundRoute[];
@@ -47,7 +48,7 @@ export function strictServerOptions(correlationId: () => string) {
 
 /** For `app.setNotFoundHandler`, where the application has no page of its own for it. */
 export function refuseNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  return send(request, reply, problemReply(new Denied("not_found", "there is nothing at this path"), request.id));
+  return send(request, reply, problemReply(new Denied("not_found", NOTHING_AT_PATH), request.id));
 }
 
 export async function strictRequests(app: FastifyInstance, options: StrictRequestsOptions): Promise<void> {

@@ -17,7 +17,7 @@ import {
   refuse,
   requireFunctions,
 } from "./serve.ts";
-import { matchPath, splitTarget } from "./target.ts";
+import { matchPath, NOTHING_AT_PATH, splitTarget } from "./target.ts";
 
 /** What is used of IncomingMessage and ServerResponse. */
 export interface IncomingRequest extends IncomingBody {
@@ -162,7 +162,7 @@ function findRoute<Who extends Principal>(
     throw error;
   }
   if (allowed.length === 0) {
-    return { kind: "none", denied: new Denied("not_found", "there is nothing at this path"), headers: {} };
+    return { kind: "none", denied: new Denied("not_found", NOTHING_AT_PATH), headers: {} };
   }
   const denied = new Denied("method_not_allowed", `this path answers ${allowed.join(", ")}`);
   return { kind: "none", denied, headers: { allow: allowed.join(", ") } };

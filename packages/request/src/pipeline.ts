@@ -14,7 +14,7 @@ import type { Pairs } from "./pairs.ts";
 import type { Command, CompiledFields, Route } from "./route.ts";
 import { plainSpelling, type ValueSpelling } from "./schema.ts";
 import { type SignatureRecord, verifySigned } from "./signed.ts";
-import { matchPath, readQuery, splitTarget } from "./target.ts";
+import { matchPath, NOTHING_AT_PATH, readQuery, splitTarget } from "./target.ts";
 
 /** Proof that a request went through the whole pipeline. Only this file makes one. */
 export type AcceptedRequest<C = Command<unknown, unknown, unknown>> = Brand<
@@ -97,7 +97,7 @@ function judgeHead<C extends Command<unknown, unknown, unknown>>(route: Route<C>
   if (head.method !== route.method) throw new Denied("method_not_allowed", `this route answers ${route.method}`);
   const target = splitTarget(head.target);
   const matched = matchPath(route.template, target.path);
-  if (matched === undefined) throw new Denied("not_found", "there is nothing at this path");
+  if (matched === undefined) throw new Denied("not_found", NOTHING_AT_PATH);
   const { mediaType, boundary } = checkHead(route.body, head);
   const pairs = readQuery(target.query, route.query.fields.lists);
   const params = readFields(route.params, matched.params, "path parameter");

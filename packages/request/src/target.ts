@@ -4,6 +4,9 @@ import { defaults } from "../../../src/kernel/defaults.ts";
 import { Denied } from "../../../src/kernel/failure.ts";
 import { type Pairs, readPairs } from "./pairs.ts";
 
+/** By these words a client of ours knows that a server is of another version than itself. */
+export const NOTHING_AT_PATH = "there is nothing at this path";
+
 export interface RequestTarget {
   readonly path: string;
   readonly query: string | undefined;

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { Denied } from "../../kernel/failure.ts";
 import { Unreachable } from "../client/connection.ts";
-import { readStatus } from "../client/read-status.ts";
+import { readVersion } from "../client/read-status.ts";
 import { answering } from "./answer.ts";
 import { addCommand, type CliDeps, type Formats, optionsOf } from "./commands/deps.ts";
 import { exits } from "./io.ts";
@@ -48,9 +48,11 @@ function linesOf(
       ? "closed to this user"
       : found === undefined
         ? "nothing written yet"
-        : found === null
-          ? "a format that this program does not know: docs/upgrading.md"
-          : `state ${found}${record["home_is_newer"] === true ? ", NEWER than this program: docs/upgrading.md" : ""}`;
+        : found === "unmarked"
+          ? "as version 0.1 left it; the next unlock migrates it, after a copy"
+          : found === null
+            ? "a format that this program does not know: docs/upgrading.md"
+            : `state ${found}${record["home_is_newer"] === true ? ", NEWER than this program: docs/upgrading.md" : ""}`;
   return [
     `gw ${String(version)} on Node ${String(node)}, ${String(platform)}; reads and writes state ${String(known)}`,
     `  home     ${String(home)}: ${state}`,
@@ -73,7 +75,7 @@ async function formatsOf(
 
 async function runningVersion(options: BaseOptions): Promise<string | null> {
   try {
-    return (await readStatus(operatorDoor(options))).version;
+    return await readVersion(operatorDoor(options));
   } catch (error) {
     if (error instanceof Unreachable || error instanceof Denied) return null;
     throw error;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { anyValue, object, text, whole } from "../../../packages/request/src/shape.ts";
+import { NOTHING_AT_PATH } from "../../../packages/request/src/target.ts";
 import { Denied } from "../../kernel/failure.ts";
 import { readAnswer, readProblem } from "./read-answer.ts";
 
@@ -47,4 +48,11 @@ test("a refusal keeps its code, its findings and what stands beside them; one th
   assert.deepEqual({ ...denied.extra }, { changed: ["x"] });
   assert.equal(readProblem(Buffer.from('{"code":"toString","message":"m"}'), "GET /v1/x").code, "internal_fault");
   assert.throws(() => readProblem(Buffer.from('{"error":"no"}'), "GET /v1/x"), Denied);
+});
+
+test("a route that the gateway does not have tells that it is of another version", () => {
+  const told = { code: "not_found", message: NOTHING_AT_PATH };
+  assert.equal(readProblem(Buffer.from(JSON.stringify(told)), "POST /v1/lock/order").code, "answer_not_declared");
+  const other = { ...told, message: "this gateway knows no such operation" };
+  assert.equal(readProblem(Buffer.from(JSON.stringify(other)), "GET /v1/x").code, "not_found");
 });

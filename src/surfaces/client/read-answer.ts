@@ -2,6 +2,7 @@ import { parseJson } from "../../../packages/request/src/json/parse.ts";
 import { compileSchema, type JsonSchema, type SchemaCheck } from "../../../packages/request/src/schema.ts";
 import type { FromSchema } from "../../../packages/request/src/schema-type.ts";
 import { list, object, text } from "../../../packages/request/src/shape.ts";
+import { NOTHING_AT_PATH } from "../../../packages/request/src/target.ts";
 import { type Code, codes } from "../../kernel/codes.ts";
 import { defaults } from "../../kernel/defaults.ts";
 import { Denied, type Finding } from "../../kernel/failure.ts";
@@ -57,6 +58,11 @@ export function readProblem(bytes: Uint8Array, asked: string): Denied {
   const told = readAnswer(bytes, problem, asked);
   const known = (code: string): Code => (Object.hasOwn(codes, code) ? (code as Code) : "internal_fault");
   const code = known(told.code);
+  if (code === "not_found" && told.message === NOTHING_AT_PATH)
+    return new Denied(
+      "answer_not_declared",
+      `The gateway that runs has no ${asked}: it is of another version than this gw (gw version), and nothing was carried out. Start it again, so that both are one version.`,
+    );
   return new Denied(code, told.message, {
     next: codes[code].mend,
     retryAllowed: told.retry_allowed === true,

@@ -1,3 +1,4 @@
+import { object } from "../../../packages/request/src/shape.ts";
 import { type Status, statusAnswer } from "../operator/answers.ts";
 import type { Door } from "../place/place.ts";
 import { openConnection } from "./connection.ts";
@@ -7,6 +8,21 @@ export async function readStatus(door: Door): Promise<Status> {
   const connection = openConnection(door);
   try {
     return await connection.ask(statusAnswer, "GET", "/v1/status");
+  } finally {
+    connection.close();
+  }
+}
+
+const versionAnswer = {
+  ...object({ version: statusAnswer.properties.version }),
+  additionalProperties: true,
+} as const;
+
+/** Of a gateway of any version: the rest of its status may be none that this program can read. */
+export async function readVersion(door: Door): Promise<string> {
+  const connection = openConnection(door);
+  try {
+    return (await connection.ask(versionAnswer, "GET", "/v1/status")).version;
   } finally {
     connection.close();
   }

@@ -65,7 +65,8 @@ export interface CliDeps {
 /** What the program knows of the state's format, and what it found: undefined is none yet, null one it does not know. */
 export interface Formats {
   readonly known: number;
-  readonly found: number | null | undefined;
+  /** `unmarked`: there is a state, and nothing that says of which format, as version 0.1 left it. */
+  readonly found: number | "unmarked" | null | undefined;
 }
 
 export interface GatewayProcess {
