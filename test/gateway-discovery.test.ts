@@ -234,11 +234,16 @@ test("a budget that ends mid-walk gives the pages read so far and says which cei
 });
 
 test("a run whose time ends mid-walk gives the pages read so far", async () => {
-  serve((cursor) => (cursor === null ? counting(9)(cursor) : { status: 503 }));
-  const result = await list("acme.thing.list", {}, { durationMs: 3_000 });
+  const run = await bench.openApproved(caller, ["acme.thing.list"], { durationMs: 3_000 });
+  provider.answer(async (_request, response) => {
+    await bench.time.advance(3_000);
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(counting(9)(null).body));
+  });
+  const result = await bench.gateway.startCall(caller, run.id, { action: "acme.thing.list", input: {} }).done;
   assert.equal(result.outcome, "success");
   assert.deepEqual(dataOf(result), [0, 1]);
-  assert.ok(["run_deadline_exhausted", "status_503"].includes(result.discovery?.stop_reason ?? ""));
+  assert.equal(result.discovery?.stop_reason, "run_deadline_exhausted");
+  assert.equal(provider.received.length, 1);
 });
 
 test("a budget that refuses the very first page is a plain denial", async () => {
