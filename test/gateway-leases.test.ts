@@ -416,6 +416,30 @@ test("what an operator asks while a read is under way is read after it", async (
   assert.equal(reads(), 2);
 });
 
+test("a deadline that passes while another gateway has the lease is looked at once until that runs out", async () => {
+  const slow = gate();
+  const soon = ["result_deadline_s: 120", "result_deadline_s: 20"] as const;
+  const first = await start("first", stalledReads(slow), 0, undefined, soon);
+  const mine = await create(first, await openRun(first));
+  await untilDone(time, 1_000, () => slow.reached);
+  let looks = 0;
+  const wrapStore = (store: StateStore): StateStore => ({
+    ...store,
+    change(...change) {
+      looks++;
+      return store.change(...change);
+    },
+  });
+  const second = await start("second", { wrapStore }, 0, undefined, soon);
+  const theirs = second.gateway.operations.get(mine.id);
+  await untilDone(time, 1_000, () => looks > 0);
+  assert.ok(time.clock.bootMs() >= mine.resultDeadline.bootMs);
+  for (let second = 0; second < 10; second++) await untilDone(time, 1_000, once());
+  assert.deepEqual([looks, theirs.state], [1, "observing"]);
+  slow.open();
+  await untilDone(time, 1_000, () => theirs.state === "result_timed_out");
+});
+
 test("of two workers none looks at a job that the other looks at, and each takes over what the other left, to its end", async () => {
   const looking = new Map<string, Set<string>>();
   let most = 0;
