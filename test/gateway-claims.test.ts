@@ -117,14 +117,14 @@ const settlement = (id: string | null, happened: boolean, change: Partial<Settle
 /** The refusal, which names what is open. */
 async function refusal(
   work: Promise<unknown>,
-): Promise<{ readonly operation_id: string | null; readonly state: string }> {
+): Promise<{ readonly operation_id: string | null; readonly call_id: string; readonly state: string }> {
   const error = await work.then(
     () => assert.fail("it was not refused"),
     (cause: unknown) => cause,
   );
   assert.ok(error instanceof Denied, String(error));
   assert.equal(error.code, "outcome_unsettled", error.message);
-  return error.extra["open"] as { operation_id: string | null; state: string };
+  return error.extra["open"] as { operation_id: string | null; call_id: string; state: string };
 }
 
 test("the same call while its outcome is unknown is answered with the open operation, and nothing is sent", async () => {
@@ -193,6 +193,8 @@ test("of two callers at once one sends, and the other is told of the one under w
     ),
   ]);
   assert.deepEqual([late.operation_id, late.state], [null, "being_sent"]);
+  const named = await refusal(ask("order.place", input, late.call_id));
+  assert.deepEqual([named.state, bench.gateway.desk.list()], ["being_sent", []], "nobody is asked to go past it");
   gate.resolve();
   await untilDone(bench.time, 0, () => true);
   const ends = await settled(Promise.allSettled(both));
@@ -230,6 +232,17 @@ test("a person decides otherwise on a card that says what is open, when and by w
   assert.equal((await settled(asked.done)).outcome, "success");
   assert.equal(writes(), 2);
   assert.equal((await refusal(order())).operation_id, operation_id, "the first one is as open as before");
+});
+
+test("past eight that are open nobody is asked about another one", async () => {
+  let { operation_id } = await order();
+  for (let open = 1; open < 8; open++) {
+    const asked = order("x", String(operation_id));
+    await bench.approve();
+    ({ operation_id } = await asked);
+  }
+  assert.equal((await refusal(order("x", String(operation_id)))).operation_id, operation_id);
+  assert.deepEqual([writes(), bench.gateway.desk.list()], [8, []]);
 });
 
 test("a repeat that is denied, or names something else, or nothing open, sends nothing", async () => {
