@@ -173,6 +173,7 @@ test("a ticket that ran out while the person thought is no ticket any more", asy
   await bench.approve();
   assert.equal((await calling).outcome, "unknown");
   assert.deepEqual(sent(), ["POST /v1/roles/7"]);
+  assert.equal(run.budget.attemptsUsed, 1, "what is refused for its ticket is no attempt");
 });
 
 test("a call that was killed between two sends is recovered from its claim alone, and the same call is not sent", async () => {

@@ -167,6 +167,51 @@ test("a call that is redirected is charged once", async () => {
   assert.deepEqual([run.budget.attemptsUsed, run.budget.settledSpendCents, run.budget.reservedSpendCents], [2, 30, 0]);
 });
 
+test("limits of the fleet count the money of a call once, by its first send, and learn what each send cost beside that", async () => {
+  await bench.close();
+  const counts: unknown[] = [];
+  const settled: string[] = [];
+  const admit = () => undefined;
+  const credentials = [["post-token", { eachUse: false, disabled: false, origin: provider.origin }]] as const;
+  bench = await startBench(pack(provider.origin), {
+    credentials,
+    hub: {
+      admit,
+      beforeSend: () => Promise.resolve(),
+      count({ cents, sideEffect, credential, grant }) {
+        counts.push([cents, sideEffect, credential, grant]);
+        const nth = counts.length;
+        const settle = (more: number): void => void settled.push(`${nth}: ${more}`);
+        return Promise.resolve({ settle, giveBack: () => void settled.push(`${nth}: back`) });
+      },
+      holdsAnswers: () => false,
+      beforeAnswer: () => Promise.resolve(),
+    },
+  });
+  const run = await openApproved(500);
+  letter("0.85");
+  await call(run, "letter.send", { to: "ada" }, true);
+  letter("1.50");
+  await call(run, "letter.send", { to: "bob" }, true);
+  assert.deepEqual([counts, settled], [Array(2).fill([100, true, "post-token", null]), ["1: -15", "2: 50"]]);
+  counts.length = settled.length = 0;
+  const other = await openApproved(500);
+  provider.answer(({ url }, response) =>
+    url === "/v1/reports/1"
+      ? response.writeHead(307, { location: "/v1/reports/2" }).end()
+      : answerJson(response, 404, {}),
+  );
+  await call(other, "report.read", { id: "1" });
+  const read = (cents: number) => [cents, false, "post-token", null];
+  assert.deepEqual(
+    [counts, settled],
+    [
+      [read(30), read(0)],
+      ["1: 0", "1: -30"],
+    ],
+  );
+});
+
 test("no run passes the ceilings of policy, also an approved one, and narrower wins at once", async () => {
   bench.posture.ceilings = { ...STANDARD_CEILINGS, spendCents: 40, attempts: 3, durationMs: 60_000 };
   const run = await bench.openRun(caller, ["post.text.send"], {

@@ -276,6 +276,37 @@ test("a repeat of the same call under its token reserves no second time", async 
   assert.deepEqual(spend(run), [0, 40]);
 });
 
+test("limits of the fleet count a repeat as a send, and its money with the first one's", async () => {
+  await bench.close();
+  const counts: number[] = [];
+  const settled: string[] = [];
+  await startGateway(undefined, undefined, {
+    admit: () => undefined,
+    beforeSend: () => Promise.resolve(),
+    count({ cents }) {
+      const nth = counts.push(cents);
+      const note = (what: number | string): void => void settled.push(`${nth}: ${what}`);
+      return Promise.resolve({ settle: note, giveBack: () => note("back") });
+    },
+    holdsAnswers: () => false,
+    beforeAnswer: () => Promise.resolve(),
+  });
+  run = await openApproved();
+  post = (response) => {
+    post = (again) => again.writeHead(200, { "x-price": "7" }).end();
+    answerJson(response, 503, {});
+  };
+  assert.equal((await call("payment.make")).outcome, "success");
+  assert.deepEqual(
+    [counts, settled, spend(run)],
+    [
+      [40, 0],
+      ["1: 0", "1: -33"],
+      [0, 7],
+    ],
+  );
+});
+
 test("a repeat that the budget refuses leaves the first try unknown, not denied", async () => {
   run = await openApproved({ sideEffects: 1 });
   post = (response) => answerJson(response, 503, {});

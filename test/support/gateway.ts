@@ -130,6 +130,7 @@ export interface BenchOptions {
   readonly token?: string;
   readonly steps?: StepPort;
   readonly hub?: HubGate;
+  readonly traffic?: { calls: number };
 }
 
 export const operatorKeys = generateKeyPairSync("ed25519");
@@ -258,6 +259,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       ssh: options.ssh ?? noHost,
       ...(options.steps === undefined ? {} : { steps: options.steps }),
       ...(options.hub === undefined ? {} : { hub: options.hub }),
+      ...(options.traffic === undefined ? {} : { traffic: options.traffic }),
       sources: { read: async () => ({ kind: "secret", secret: Secret.fromText(token) }) },
     },
     {
