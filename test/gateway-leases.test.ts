@@ -278,6 +278,9 @@ test("a creation on its way is nobody else's until its lease runs out, and is th
   await time.advance(30_000);
   assert.equal(theirs?.state, "create_pending");
   await untilDone(time, 5_000, () => theirs?.state !== "create_pending");
+  const steps = () => second.eventsOf("operation_transition").map(({ from, to }) => `${from} ${to}`);
+  await untilDone(time, 0, () => steps().length > 0);
+  assert.equal(steps()[0], "create_pending create_unknown", "what nobody saw the end of is in the log");
   slow.open();
   await asked.done.catch(() => undefined);
   await time.advance(1_000);

@@ -95,3 +95,21 @@ test("a gateway that has stopped looks at nothing more, and blames no operation 
   const [row] = ["accepted", "observing"].flatMap((one) => bench.rows("operations", one));
   assert.notEqual(row?.["nextPoll"] ?? null, null, "its row keeps the schedule");
 });
+
+test("what refuses a read for good is in the store, with what is known of the job", async () => {
+  const [gone, used] = [await create("a1"), await create("a2")];
+  const { budget } = used.purse;
+  used.purse.budget = { ...budget, limits: { ...budget.limits, attempts: budget.attemptsUsed } };
+  Object.assign(gone, { packDigest: "sha256:another" });
+  const problems = () =>
+    ["accepted", "observing"].flatMap((one) => bench.rows("operations", one).map((row) => row["problem"]));
+  await untilDone(bench.time, 500, () => problems().every((problem) => problem !== null));
+  assert.deepEqual(
+    problems()
+      .map((problem) => (problem as { code: string }).code)
+      .sort(),
+    ["definition_changed", "poll_allowance_exhausted"],
+  );
+  assert.match(used.problem?.detail ?? "", new RegExp(`remote id ${used.remoteJobId}`));
+  assert.equal(reads(), 0);
+});

@@ -89,7 +89,7 @@ export function createObserver(core: OperationNeeds): Observer {
     const underWay = loop.underWay(operation);
     if (underWay === undefined) return begin(operation, asked, true);
     await underWay;
-    if (asked !== null && !isSettled(operation.state)) await observeNow(operation, asked);
+    if (asked !== null) await observeNow(operation, asked);
   }
 
   return {
@@ -108,7 +108,7 @@ export function createObserver(core: OperationNeeds): Observer {
   };
 }
 
-/** One look at one operation, under its lease. Throws what refuses it; its record then says so too. */
+/** One look at one operation, under its lease. What refuses it is on its record. */
 async function observeOnce(
   core: OperationNeeds,
   operation: Operation,
@@ -135,7 +135,6 @@ async function observeOnce(
   } catch (error) {
     if (!(error instanceof Denied)) throw error;
     await refuse(core, operation, error);
-    throw error;
   }
 }
 
