@@ -491,6 +491,22 @@ test("a read is retried on 503 within its class, each try an attempt of its own"
   assert.equal(run.budget.attemptsUsed, 3);
 });
 
+test("a pack that is taken away while a call waits to be sent again sends nothing more", async () => {
+  for (const [action, input] of [
+    ["acme.thing.get", { id: "1" }],
+    ["acme.thing.change", { name: "x" }],
+  ] as const) {
+    const run = await openApproved([action]);
+    const before = provider.received.length;
+    provider.answer((_request, response) => response.writeHead(429, { "retry-after": "60" }).end());
+    const calling = call(run as never, action, input);
+    await untilDone(bench.time, 0, () => bench.eventsOf("action_finished").at(-1)?.run === run.id);
+    bench.forget(action);
+    await assert.rejects(settled(calling), denies("definition_changed"));
+    assert.equal(provider.received.length, before + 1);
+  }
+});
+
 test("the token of an idempotent write is the same on its retry, and a UUID unless its provider says otherwise", async () => {
   const run = await openApproved(["acme.thing.change"]);
   provider.answer((_request, response) => response.writeHead(provider.received.length < 2 ? 429 : 200).end());

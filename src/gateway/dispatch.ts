@@ -11,7 +11,7 @@ import type { Claim, Sending } from "./attempt/sending.ts";
 import { authorizeCall, plannedOf } from "./authorize-call.ts";
 import { type Core, requireSpace } from "./core.ts";
 import { endUnseen } from "./operation/begin-operation.ts";
-import { requireCredential, requireFit, requireLiveCaller, requireScope } from "./outbound/admit.ts";
+import { requireCredential, requireFit, requireLiveCaller, requireScope, requireTrusted } from "./outbound/admit.ts";
 import { sendOf, tokenNamed } from "./outbound/request.ts";
 import { perform } from "./perform.ts";
 import type { LiveCaller } from "./ports.ts";
@@ -101,6 +101,7 @@ async function dispatch(
   const { session, authorization, ticket, despite } = await unlessTakenBack(call, asking);
   // Whether caller, session and run still stand after the wait is asked by every attempt, right before it reserves.
   requireScope(session.scope, outbound);
+  // A person may have thought for minutes.
   requireTrusted(core, outbound);
   if (!call.wanted) throw callCancelled();
   call.state = "sending";
@@ -137,12 +138,6 @@ async function dispatch(
   // That nothing left is no news that anybody could lose.
   if (result.transport_observation.kind !== "never_sent") await core.ports.hub?.beforeAnswer(outbound.sideEffect);
   return result;
-}
-
-/** A person may have thought for minutes, and an operator have taken the pack away, or another in its place, since the card was written. */
-function requireTrusted({ packs }: Pick<Core, "packs">, { action, definition }: Prepared["outbound"]): void {
-  if (packs().find(action)?.pack.digest === definition.pack.digest) return;
-  throw new Denied("definition_changed", `The pack of ${action} changed, or is no longer trusted. Nothing was sent.`);
 }
 
 /** A success is the end of a plain read, and its answer; where answers wait for the hub it is not yet. */

@@ -12,6 +12,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
 import { draw, now } from "../core.ts";
+import { requireTrusted } from "../outbound/admit.ts";
 import { tokenOf } from "../outbound/request.ts";
 import { attempt } from "./attempt.ts";
 import { confirmTicket, forgetLookup } from "./confirm-ticket.ts";
@@ -109,6 +110,7 @@ function isChallenge(core: Pick<AttemptNeeds, "tokens">, sending: Sending, attem
  */
 function again(core: AttemptNeeds, sending: Sending, before: Attempted | null): Promise<Attempted | null> {
   if (before?.verdict.kind === "unknown") return againInDoubt(core, sending, before);
+  requireTrusted(core, sending.outbound);
   // Nearly all have no ticket: no turn is waited for one.
   if (sending.ticket === undefined) return attempt(core, sending);
   return confirmTicket(core, sending).then((confirmed) => attempt(core, confirmed));
@@ -116,6 +118,7 @@ function again(core: AttemptNeeds, sending: Sending, before: Attempted | null): 
 
 async function againInDoubt(core: AttemptNeeds, sending: Sending, before: Attempted): Promise<Attempted | null> {
   try {
+    requireTrusted(core, sending.outbound);
     const carries = { ...before.reservation, counted: before.counted ?? null };
     return await attempt(core, { ...(await confirmTicket(core, sending)), carries });
   } catch (error) {

@@ -15,7 +15,7 @@ import type { FoundCredential, LiveCaller } from "../ports.ts";
 import type { Run, Session } from "../run/run.ts";
 import { requireGrant } from "./grants.ts";
 import type { OutboundNeeds } from "./needs.ts";
-import { type Definition, type Outbound, reachOf, sideEffectOf } from "./outbound.ts";
+import { type Definition, type Outbound, type PackBook, reachOf, sideEffectOf } from "./outbound.ts";
 
 /** Step 1: the caller is still the process that connected, right now. */
 export function requireLiveCaller(caller: LiveCaller): void {
@@ -166,6 +166,15 @@ function requireLiveOwner(run: Run, session: Session): void {
 /** Says which ceiling it was and what is left of all of them: whoever reports the stop needs no second question. */
 export function budgetDenied(stop: BudgetStop, budget: RunBudget): Denied {
   return new Denied(stop, messageOf(stop), { extra: { budget: budgetRecord(budget) } });
+}
+
+/** An operator may have taken the pack away, or put another in its place, since the call was bound. */
+export function requireTrusted({ packs }: { packs(): PackBook }, { action, definition }: Outbound): void {
+  if (packs().find(action)?.pack.digest === definition.pack.digest) return;
+  throw new Denied(
+    "definition_changed",
+    `The pack of ${action} changed, or is no longer trusted. Nothing is sent by it any more.`,
+  );
 }
 
 export function notPermitted(): Denied {
