@@ -422,6 +422,10 @@ test("nothing of a session leaves that is revoked while the hub is asked, and wh
 for (const [end, stop] of [
   ["revoked", () => bench.gateway.revoke(bench.revocation(bench.gateway.sessions()[0]?.id ?? ""))],
   ["locked", () => bench.gateway.lock("enough", "ada")],
+  [
+    "without its credential",
+    async () => void bench.credentials.set("acme-token", { eachUse: false, disabled: true, origin: provider.origin }),
+  ],
   ["left by its process", async () => caller.become({ kind: "gone" })],
 ] as const) {
   test(`nothing leaves of a session that ends while its calls wait for a connection (${end})`, async () => {

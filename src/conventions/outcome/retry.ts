@@ -53,6 +53,8 @@ function isRetryable(ask: RetryAsk, policy: RetryPolicy): boolean {
     case "answered":
       return policy.statuses.has(ask.observation.status);
     case "never_sent":
+      // What was called off is not wanted any more.
+      if (ask.observation.reason === "aborted") return false;
       return ask.observation.connected || ask.observation.reason === "name_not_resolved";
     case "silent":
       // A read that got no answer changed nothing, and only a lost or late one may come out better the next time. A write

@@ -51,12 +51,16 @@ async function exchange(
       requireStill();
     }
     // The disk and the hub took of the run's time.
-    const limits = limitsOf(core, sending, Math.min(timeoutMs, timeLeftMs(run.budget, now(core))), requireStill);
+    const still = (): void => {
+      requireStill();
+      requireLendable(core, sending);
+    };
+    const limits = limitsOf(core, sending, Math.min(timeoutMs, timeLeftMs(run.budget, now(core))), still);
     switch (request.kind) {
       case "http":
         return await sendHttp(core, sending, request, receipt, limits);
       case "ssh":
-        return await inPlace(core, sending, limits, requireStill, (left) =>
+        return await inPlace(core, sending, limits, still, (left) =>
           sendSsh(core, sending, request, receipt, { ...left, started }, attemptId),
         );
     }
@@ -65,6 +69,14 @@ async function exchange(
     const detail = `${error.code}: ${error.message}`;
     return { kind: "never_sent", reason: reasonOf(error), detail, elapsedMs: 0, connected: false };
   }
+}
+
+/** What was lent before the wait may have been disabled or removed since. What a probe brings along is not the vault's. */
+function requireLendable(core: Pick<AttemptNeeds, "credentials">, { credential, lend }: Shot): void {
+  if (credential === null || lend !== undefined) return;
+  const found = requireUnlocked(core).find(credential);
+  if (found !== null && !found.disabled) return;
+  throw new Denied("credential_disabled", `The credential ${credential} was disabled or removed while its send waited.`);
 }
 
 function reasonOf({ code }: Denied): NeverSent["reason"] {
