@@ -77,6 +77,13 @@ actions:
       { prefer: "wait=50" },
     );
 
+  /** What the whole story of a call says that each request was. */
+  const sortsOf = async (call: unknown) => {
+    const shown = await home.must(["activity", "show", String(call), "--json"]);
+    const { attempts } = JSON.parse(shown.out) as { readonly attempts: readonly Members[] };
+    return attempts.map(({ action, sort }) => [action, sort]);
+  };
+
   test("what could not look a ticket up is not signed into policy", async () => {
     const swap = (option: string, value: string) => {
       const options = [...serviceOptions];
@@ -128,6 +135,12 @@ actions:
       calls.some(({ action }) => action === "tracker.ticket.get"),
       "the read is in the journal as its own action",
     );
+    assert.deepEqual(await sortsOf(intent["call_id"]), [
+      ["tracker.ticket.get", "read"],
+      ["demo.role.apply", "call"],
+    ]);
+    const { out } = await home.must(["activity", "show", String(intent["call_id"])]);
+    assert.ok(!out.includes("(ANOTHER)"), out);
   });
 
   test("a closed ticket, one that is not the one asked for, and a service that fails stop the call", async () => {
@@ -135,6 +148,8 @@ actions:
     ticket = { key: "OPS-17", fields: { status: { name: "Done\u001b[2J" } } };
     const closed = await apply();
     assert.deepEqual([closed.status, closed.body["code"]], [403, "ticket_not_open"]);
+    const denied = (await home.events("call_denied")).at(-1);
+    assert.deepEqual(await sortsOf(denied?.["call_id"]), [["tracker.ticket.get", "read"]], "the call went nowhere");
     assert.ok(!closed.text.includes("\\u001b"), "what the service wrote is escaped");
     ticket = { key: "OPS-18", fields: { status: { name: "In Progress" } } };
     assert.equal((await apply()).body["code"], "ticket_unconfirmed");

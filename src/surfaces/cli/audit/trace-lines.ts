@@ -108,6 +108,13 @@ const SORTS: Readonly<Record<AttemptRecord["sort"], string>> = {
 
 /** Approved and sent, side by side. Where a session was approved there is no call on its card to hold against it. */
 function besides(attempt: AttemptRecord, approvals: readonly ApprovalRecord[]): readonly string[] {
+  // Sent beside the call, as its definition or its ticket says: it stands in the place of nothing.
+  if (attempt.sort === "read" || attempt.sort === "further")
+    return [
+      `  action   ${showIdentifier(attempt.action)}`,
+      `  request  ${attempt.method} ${showIdentifier(placeOf(attempt))}`,
+      `  digest   ${attempt.request_digest === null ? "-" : showIdentifier(attempt.request_digest)}`,
+    ];
   const call = approvals.map(({ card }) => card?.["call"] as JsonObject | null | undefined).find((one) => one != null);
   const rows: readonly (readonly [string, string | null, string | null])[] = [
     ["action", text(call?.["action"]), attempt.action],

@@ -81,18 +81,19 @@ export interface TraceRecord {
 /** Card, decision, request and outcome of one thing, with every digest worked out again. */
 export function recordTrace(id: string, trace: Trace, signers: Signers): TraceRecord {
   const { events } = trace;
+  const approvals = approvalsOf(trace, signers);
+  const intents = events.filter(
+    (event): event is Intent => event.event_type === "intent_accepted" || event.event_type === "preview_requested",
+  );
+  const asked = askedFor(events, approvals, intents[0]);
   const run = events.map((event) => ("run_id" in event ? event.run_id : undefined)).find((one) => one !== undefined);
   return {
     id,
     run_id: run ?? null,
-    approvals: approvalsOf(trace, signers),
-    attempts: events
-      .flatMap((event) =>
-        event.event_type === "intent_accepted" || event.event_type === "preview_requested"
-          ? [attemptOf(event, trace)]
-          : [],
-      )
-      .map((attempt, at, all) => ({ ...attempt, sort: sortOf(attempt, all.slice(0, at)) })),
+    approvals,
+    attempts: intents
+      .map((intent) => attemptOf(intent, trace))
+      .map((attempt, at, all) => ({ ...attempt, sort: sortOf(attempt, all.slice(0, at), asked) })),
     events: events.filter(({ event_type }) => !TOLD.has(event_type)),
   };
 }
@@ -227,12 +228,29 @@ function checkSignature(
   }
 }
 
+/** The actions that were called themselves. The read of a ticket goes out before the call that it is for, under its name. */
+function askedFor(
+  events: readonly AuditEvent[],
+  approvals: readonly ApprovalRecord[],
+  first: Intent | undefined,
+): ReadonlySet<unknown> {
+  const onCards = approvals.map(({ card }) => card?.["call"] as JsonObject | null | undefined);
+  const named = [
+    ...onCards.map((call) => [call?.["call_id"], call?.["action"]]),
+    ...events.map((event) => {
+      if (event.event_type === "call_denied") return [event.call_id, event.action];
+      return event.event_type === "action.intent" ? [event.call_id, event.action.operation] : [];
+    }),
+  ];
+  const actions = new Set(named.map(([, action]) => action));
+  if (first !== undefined && !named.some(([call]) => call !== undefined && call === first.call_id))
+    actions.add(actionOf(first));
+  return actions;
+}
+
 /** By what the log says of both: a redirect was answered with one, what goes out again has the same digest. */
-function sortOf(attempt: Unsorted, before: readonly Unsorted[]): AttemptSort {
-  const [first] = before;
-  if (first === undefined) return "call";
-  if (attempt.action !== first.action)
-    return attempt.method === "GET" || attempt.method === "HEAD" ? "read" : "further";
+function sortOf(attempt: Unsorted, before: readonly Unsorted[], asked: ReadonlySet<unknown>): AttemptSort {
+  if (!asked.has(attempt.action)) return attempt.method === "GET" || attempt.method === "HEAD" ? "read" : "further";
   const last = before.findLast(({ action }) => action === attempt.action);
   const redirected = last?.status != null && last.status >= 300 && last.status < 400;
   if (redirected && last.url !== attempt.url) return "redirect";
@@ -242,11 +260,13 @@ function sortOf(attempt: Unsorted, before: readonly Unsorted[]): AttemptSort {
 }
 
 type Unsorted = Omit<AttemptRecord, "sort">;
+type Intent = EventOf<"intent_accepted"> | EventOf<"preview_requested">;
 
-function attemptOf(
-  intent: EventOf<"intent_accepted"> | EventOf<"preview_requested">,
-  { events, contents }: Trace,
-): Unsorted {
+function actionOf(intent: Intent): string {
+  return intent.action ?? (intent.event_type === "intent_accepted" ? intent.action_id : "");
+}
+
+function attemptOf(intent: Intent, { events, contents }: Trace): Unsorted {
   const { attempt_id = intent.event_id, kept_digest, request } = intent;
   const of = (event: AuditEvent): boolean => "attempt_id" in event && event.attempt_id === attempt_id;
   const finished = events.find(
@@ -258,7 +278,7 @@ function attemptOf(
   return {
     attempt_id,
     at: intent.occurred_at,
-    action: intent.action ?? accepted?.action_id ?? "",
+    action: actionOf(intent),
     method: accepted?.method ?? request.normalized_operation.split(" ")[0] ?? null,
     url: intent.url ?? (accepted === null ? null : `${accepted.destination}${accepted.path}`),
     credential_label: request.credential_label,
