@@ -11,7 +11,7 @@ import { installation } from "../kernel/installation.ts";
 import type { Secret } from "../kernel/secret.ts";
 import { answering } from "../surfaces/cli/answer.ts";
 import type { GatewayProcess } from "../surfaces/cli/commands/deps.ts";
-import { awaitEnd, startUnlocked, statusLines } from "../surfaces/cli/operator/run-gateway.ts";
+import { awaitEnd, sayStatus, startUnlocked } from "../surfaces/cli/operator/run-gateway.ts";
 import { programFile } from "../surfaces/cli/program-file.ts";
 import { openTerminal } from "../surfaces/cli/terminal.ts";
 import { choosePassphrase } from "../surfaces/cli/vault/init.ts";
@@ -82,7 +82,7 @@ async function launch(provider: Reference, fresh: boolean, asks: boolean): Promi
 
 async function serve(gateway: GatewayProcess, fresh: boolean, unattended: boolean) {
   try {
-    for (const line of statusLines(await readStatus((await place()).operator))) io.out(line);
+    sayStatus(io, await readStatus((await place()).operator));
     io.out("");
     if (unattended && fresh && !hasTerminal()) sayNobodyDecides();
     else sayWhatNext(unattended);

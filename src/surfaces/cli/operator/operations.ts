@@ -10,6 +10,7 @@ import { answering } from "../answer.ts";
 import type { CliDeps } from "../commands/deps.ts";
 import { type Exit, exits } from "../io.ts";
 import { type OperatorOptions, operatorDoor } from "../options.ts";
+import { hangOf, sayProse } from "../say-prose.ts";
 import { lookFirst, withGateway, withReadingGateway } from "./session.ts";
 
 export interface OperationOptions extends OperatorOptions {
@@ -28,7 +29,7 @@ export function runOperationList(options: OperationOptions, deps: CliDeps): Prom
       const all = await client.operations();
       const found = all.filter(({ settled }) => options.all === true || !settled).sort(compareUrgency);
       if (options.json) io.out(JSON.stringify(found, null, 2));
-      else for (const line of listLines(found, all)) io.out(line);
+      else for (const line of listLines(found, all)) sayProse(io, line, hangOf(line));
       return exits.done;
     }),
   );
@@ -64,7 +65,7 @@ export function runOperation(
       else {
         const after = sayAfter(verb, operation);
         if (after !== null) io.err(after);
-        for (const line of renderOperation(operation)) io.out(line);
+        for (const line of renderOperation(operation)) sayProse(io, line, hangOf(line));
       }
       return verb === "reconcile" && needsPerson(operation) ? exits.unknown : exits.done;
     };
@@ -119,7 +120,7 @@ export function runSettle(id: string, options: OperationOptions, deps: CliDeps):
         for (const [name, value] of Object.entries(statement)) io.err(`  ${name}: ${showText(String(value))}`);
       });
       if (options.json) io.out(JSON.stringify(after, null, 2));
-      else for (const line of renderOperation(after)) io.out(line);
+      else for (const line of renderOperation(after)) sayProse(io, line, hangOf(line));
       return exits.done;
     });
   });

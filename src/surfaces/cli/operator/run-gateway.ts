@@ -10,8 +10,9 @@ import type { Status } from "../../operator/answers.ts";
 import { answering } from "../answer.ts";
 import type { CliDeps, GatewayProcess } from "../commands/deps.ts";
 import { hubLines, waitingKeyLines } from "../hub/status-lines.ts";
-import { type Exit, exits } from "../io.ts";
+import { type CliIo, type Exit, exits } from "../io.ts";
 import { type BaseOptions, type OperatorOptions, operatorDoor } from "../options.ts";
+import { sayProse } from "../say-prose.ts";
 import { isUnlockable } from "../vault/open-keys.ts";
 import { type VaultSession, withOperator } from "../vault/session.ts";
 import { endLogin } from "./login.ts";
@@ -32,7 +33,7 @@ export function runUp(options: UpOptions, deps: CliDeps): Promise<Exit> {
       asks && (await isUnlockable(home, options, deps.io, deps.random, () => deps.requireStartable(home, config)))
         ? await startUnlocked(options, deps)
         : await deps.startGateway(home, options.keyFile ?? null, config);
-    for (const line of statusLines(await readStatus(operatorDoor(options)))) deps.io.out(line);
+    sayStatus(deps.io, await readStatus(operatorDoor(options)));
     deps.io.out("Approve with: gw watch   Stop with: Ctrl-C");
     return awaitEnd(gateway);
   });
@@ -78,7 +79,7 @@ export function runStatus(options: BaseOptions, { io }: CliDeps): Promise<Exit> 
   return answering(io, async () => {
     const status = await readStatus(operatorDoor(options));
     if (options.json) io.out(JSON.stringify(status, null, 2));
-    else for (const line of statusLines(status)) io.out(line);
+    else sayStatus(io, status);
     // A health check reads the exit alone: what sends nothing any more, or begins nothing new, is not well.
     if (status.stopped !== null || status.trouble !== null || status.disk_low === true) return exits.denied;
     return status.locked ? exits.locked : exits.done;
@@ -168,7 +169,14 @@ function change(
   );
 }
 
-export function statusLines(status: Status): readonly string[] {
+/** Below the words of a line, so that no path or message reads as the next one. */
+const HANG = 12;
+
+export function sayStatus(io: Pick<CliIo, "out" | "columns">, status: Status): void {
+  for (const line of statusLines(status)) sayProse(io, line, HANG);
+}
+
+function statusLines(status: Status): readonly string[] {
   const text = (name: keyof Status): string => showIdentifier(String(status[name] ?? ""));
   const list = (name: "packs" | "lowered"): readonly string[] => (status[name] ?? []).map(showIdentifier);
   const { trouble, open_folder: open } = status;
