@@ -140,6 +140,10 @@ describe("a webhook is told that a card waits", asUser, () => {
       [base, /needs a secret of the vault/],
       [["webhook", "add", "no", "--url", "hooks.example.com/gw"], /as a URL parser would write it/],
       [[...base, "--secret", "nothing"], /has sealed no hmac credential nothing.*--pack webhook-no/],
+      [
+        [...base, "--secret", "slack-end"],
+        /slack-end of the vault(?!.*gw credential add slack-end).*--pack webhook-no/,
+      ],
       [["webhook", "add", "no", "--url", "http://hooks.example.com/x", "--format", "ntfy"], /https/],
       [["webhook", "add", "phone", "--url", "https://ntfy.example.com/x", "--format", "ntfy"], /already/],
     ] as const) {

@@ -60,9 +60,15 @@ function requireSecret({ name, url, format, secret }: Webhook, { home }: VaultOp
       ? (["hmac", placeOfWebhook(name), `--pack ${placeOfWebhook(name)}`] as const)
       : (["bearer", new URL(url.replace("{secret}", "")).origin, null] as const);
   if (entry !== undefined && entry.kind === kind && entry.source === null && entry.boundTo.includes(place)) return;
+  // What is there for something else stays what it is: one label is added once.
+  const label = entry === undefined ? showIdentifier(secret) : "ANOTHER-LABEL";
+  const why =
+    entry === undefined
+      ? `The vault has sealed no ${kind} credential ${showIdentifier(secret)} for it.`
+      : `${showIdentifier(secret)} of the vault is no sealed ${kind} credential for it, and serves something else.`;
   throw new Denied(
     "webhook_invalid",
-    `The vault has sealed no ${kind} credential ${showIdentifier(secret)} for it. Add it: gw credential add ${showIdentifier(secret)} --kind ${kind} ${option ?? `--origin ${place}`}`,
+    `${why} Add one: gw credential add ${label} --kind ${kind} ${option ?? `--origin ${place}`}`,
   );
 }
 
