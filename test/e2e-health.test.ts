@@ -86,6 +86,14 @@ describe("machines are told how the gateway fares, and nothing of what was calle
     const samples = JSON.parse((await home.run(["metrics", "--json"])).out) as Readonly<Record<string, number>>;
     assert.equal(samples['gw_calls_total{outcome="succeeded"}'], 1);
     assert.equal(Object.keys(samples).length, (await metrics()).match(/^gw_/gm)?.length);
+    provider.answer((_request, response) => response.writeHead(202).end());
+    await call(agent, run, "demo.thing.make", { name: "later" });
+    provider.answer((_request, response) => response.destroy());
+    await call(agent, run, "demo.thing.make", { name: "lost" });
+    await until("what goes on and what got lost are told apart", async () => {
+      const now = await metrics();
+      return ["accepted", "unknown"].every((outcome) => numberOf(now, `gw_calls_total{outcome="${outcome}"}`) === 1);
+    });
   });
 
   test("the command of docs/metrics.md hands them to a collector: whole families with their types, a histogram that adds up", async () => {

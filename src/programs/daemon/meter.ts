@@ -32,6 +32,7 @@ export function createMeter(nowMs: () => number, onEvents: (events: readonly New
   const outcomes = new Map<string, number>([
     ["succeeded", 0],
     ["failed", 0],
+    ["accepted", 0],
     ["unknown", 0],
   ]);
   const refusals = new Map<string, number>();
@@ -42,9 +43,12 @@ export function createMeter(nowMs: () => number, onEvents: (events: readonly New
     for (const event of events) {
       switch (event.event_type) {
         case "action_finished":
+          add(outcomes, event.outcome, 1);
+          break;
         case "attempt_ended":
         case "call_ended":
-          add(outcomes, event.outcome, 1);
+          // Answered, and the work goes on: nobody has to be woken for what is read until it is settled.
+          add(outcomes, event.outcome === "unknown" && event.unobserved !== true ? "accepted" : event.outcome, 1);
           break;
         case "call_denied":
         case "caller_refused":
