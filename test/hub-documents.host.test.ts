@@ -121,6 +121,16 @@ real("a second host of the vault joins, and what is signed on one is in force on
 });
 
 real(
+  "what two hosts sign one right after the other is in force on both: whoever signs goes on from what the hub has",
+  async () => {
+    for (let round = 0; round < 4; round++)
+      for (const home of [web1, web2]) await home.must(["policy", "set", "run_attempts", String(50 + round)]);
+    await same();
+    assert.deepEqual([await troubleOf(web1), await troubleOf(web2)], [null, null]);
+  },
+);
+
+real(
   "a credential of one gateway is sealed to it: another host of the vault is refused before anybody is asked",
   async () => {
     await web1.addCredential("web1-token", provider.origin, ["--gateway", "group:prod"]);

@@ -41,6 +41,8 @@ export interface QueueParts {
 export interface Queue {
   /** A question came, changed or is over. */
   wake(): void;
+  /** Resolves once what the hub has now is followed, or cannot be. */
+  followed(): Promise<void>;
   /** Why questions and answers do not go on though the database answers; null while they do. */
   trouble(): Denied | null;
   close(): void;
@@ -57,6 +59,14 @@ export function startQueue(parts: QueueParts): Queue {
   let closed = false;
   let trouble: Denied | null = null;
   let shown = new Map<string, string>();
+  let connected = false;
+  /** Whoever waits for the next look at the signed files. */
+  let awaiting: (() => void)[] = [];
+
+  function tellFollowed(asked = awaiting): void {
+    if (asked === awaiting) awaiting = [];
+    for (const tell of asked) tell();
+  }
 
   /** What was left by an earlier process is over: its questions died with it. */
   async function begin(connection: HubConnection): Promise<void> {
@@ -110,10 +120,12 @@ export function startQueue(parts: QueueParts): Queue {
       if (isForGateway(what, gateway)) woken.wake();
     });
     works();
+    connected = true;
     for (let begun = false; !closed; ) {
       const now = woken;
       if (now.aborted) woken = new Waker();
       if (!parts.isKnown()) {
+        tellFollowed();
         await sleep.sleep(defaults.hubAgainMs);
         await sleep.sleep(defaults.hubBeatMs, woken);
         continue;
@@ -122,10 +134,13 @@ export function startQueue(parts: QueueParts): Queue {
       begun = true;
       await show(connection);
       // What operators decided is taken also where the signed files cannot be followed.
+      const asked = awaiting;
+      awaiting = [];
       const wrong = await parts.follow(connection).then(
         () => null,
         (error: unknown) => ({ error }),
       );
+      tellFollowed(asked);
       await answerStatements(connection, answering, "order", parts.take);
       await answerStatements(connection, answering, "policy", (body) => takeAndShow(connection, body));
       if (wrong !== null) throw wrong.error;
@@ -142,6 +157,8 @@ export function startQueue(parts: QueueParts): Queue {
     wake: () => woken.wake(),
     // The questions wait on the local plane meanwhile. A database that is away is the shipper's to tell of, by whom calls are refused then.
     failed(error) {
+      connected = false;
+      tellFollowed();
       const next = troubleOf(error);
       trouble = next.code === "hub_unreachable" ? null : next;
     },
@@ -150,9 +167,17 @@ export function startQueue(parts: QueueParts): Queue {
 
   return {
     wake: () => woken.wake(),
+    followed() {
+      if (!connected || closed) return Promise.resolve();
+      return new Promise((tell) => {
+        awaiting.push(tell);
+        woken.wake();
+      });
+    },
     trouble: () => trouble,
     close() {
       closed = true;
+      tellFollowed();
       woken.wake();
     },
   };

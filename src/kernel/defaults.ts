@@ -503,6 +503,8 @@ export const defaults = {
   /** How long a send waits for its intent to be on the hub, and a read for its record, before it is asked what to do without. */
   hubWaitMs: 5_000,
   hubAgainMs: 250,
+  /** How long whoever signs waits for what the hub has of the signed files, and then for it to have what was signed. */
+  hubFollowMs: 5_000,
   /** How far the database's clock and ours may be apart where both have to agree on the day. */
   hubClockMs: 120_000,
   /** How long what nobody waits for waits for something that somebody does, to be one word with it. */

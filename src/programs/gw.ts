@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { harden } from "../adapters/platform/callers.ts";
 import { requireServerOf } from "../adapters/platform/server.ts";
 import { createClock, systemRandom, systemSleep } from "../adapters/platform/system.ts";
+import type { Generations } from "../hub/documents.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { defaults } from "../kernel/defaults.ts";
 import { Denied, Fault } from "../kernel/failure.ts";
@@ -13,8 +14,10 @@ import { createProgram } from "../surfaces/cli/program.ts";
 import { openTerminal } from "../surfaces/cli/terminal.ts";
 import type { VaultChanged } from "../surfaces/cli/vault/session.ts";
 import { Unreachable } from "../surfaces/client/connection.ts";
+import type { Status } from "../surfaces/operator/answers.ts";
 import { findPlace } from "../surfaces/place/find.ts";
 import type { Place } from "../surfaces/place/place.ts";
+import type { OpenOperator } from "../vault/operator.ts";
 import { logins } from "./logins.ts";
 import { copyFor, copyHome, isElsewhere, notHere, refreshCopy } from "./operator-copy.ts";
 import { startGateway } from "./start-gateway.ts";
@@ -103,10 +106,12 @@ function createDeps(run: Run): CliDeps {
       awaitBrowser: async (port, state) =>
         (await import("../adapters/transport/http/await-browser.ts")).awaitBrowser(port, state),
       refresh: () => refresh(run),
-      afterChange: (change) =>
-        run.place !== null && isElsewhere(run.place)
-          ? sendChange(run.place, change, clock)
-          : untilSeen(run, change.home, clock.bootMs),
+      beforeChange: (operator) => followHub(run, operator, clock),
+      async afterChange(change) {
+        if (run.place !== null && isElsewhere(run.place)) await sendChange(run.place, change, clock);
+        else await untilSeen(run, change.home, clock.bootMs);
+        await untilOnHub(run, clock.bootMs);
+      },
       afterWrongPassphrase: (failure) => tellWrongPassphrase(placed(run).operator, failure, io),
     },
     requireHome: (what) => requireHome(run, what),
@@ -209,17 +214,13 @@ function createDeps(run: Run): CliDeps {
 /** A running gateway looks at its files by itself: what a command changed is in force when it returns. */
 async function untilSeen(run: Run, home: string, bootMs: () => number): Promise<void> {
   const { fingerprintHome } = await import("../vault/files/fingerprint.ts");
-  const { readStatus } = await import("../surfaces/client/read-status.ts");
   const written = fingerprintHome(home);
   for (
     const stopAt = bootMs() + defaults.changeSeenMs;
     bootMs() < stopAt;
     await systemSleep.sleep(defaults.changeLookMs)
   ) {
-    const status = await readStatus(placed(run).operator).catch((error: unknown) => {
-      if (error instanceof Unreachable) return null;
-      throw error;
-    });
+    const status = await lookAt(run);
     if (status === null || status.stopped !== null) return;
     if (status.files !== written) continue;
     if (status.files_refused !== null)
@@ -227,6 +228,50 @@ async function untilSeen(run: Run, home: string, bootMs: () => number): Promise<
     return;
   }
   run.io.err("warning: the running gateway has not read the change yet; gw status shows which policy is in force.");
+}
+
+/** Two hosts that sign one after the other leave nobody a fork to settle: this one goes on from what the other signed. */
+async function followHub(run: Run, operator: OpenOperator, clock: Clock): Promise<void> {
+  const { operator: door } = placed(run);
+  if (signedOnHub(await lookAt(run)) === null) return;
+  const { connectOperator } = await import("../surfaces/client/operator.ts");
+  try {
+    const client = await connectOperator(door, operator, clock);
+    await client.reload().finally(() => client.close());
+    await refresh(run);
+  } catch (error) {
+    // What is signed may be what mends it.
+    if (!(error instanceof Denied || error instanceof Unreachable)) throw error;
+  }
+}
+
+/** And the other finds on the hub what this one signed, once the command is over. */
+async function untilOnHub(run: Run, bootMs: () => number): Promise<void> {
+  for (
+    const stopAt = bootMs() + defaults.hubFollowMs;
+    bootMs() < stopAt;
+    await systemSleep.sleep(defaults.changeLookMs)
+  ) {
+    const status = await lookAt(run);
+    const signed = signedOnHub(status);
+    // What is wrong with the hub is told by gw status; nobody who signs here waits for that to be mended.
+    if (status === null || signed === null || signed.trouble !== null) return;
+    if (signed.vault >= status.vault_generation && signed.policy >= (status.policy_version ?? 0)) return;
+  }
+}
+
+async function lookAt(run: Run): Promise<Status | null> {
+  const { readStatus } = await import("../surfaces/client/read-status.ts");
+  return readStatus(placed(run).operator).catch((error: unknown) => {
+    if (error instanceof Unreachable) return null;
+    throw error;
+  });
+}
+
+/** The signed files that the gateway saw on its hub; null where it is on none. */
+function signedOnHub(status: Status | null): (Generations & { readonly trouble: unknown }) | null {
+  const hub = status?.hub as { readonly signed?: Generations | null; readonly trouble: unknown } | null | undefined;
+  return hub?.signed == null ? null : { ...hub.signed, trouble: hub.trouble };
 }
 
 function placed({ place }: Run): Place {

@@ -229,6 +229,8 @@ export function createSteward(parts: StewardParts): DaemonSteward {
         }
       }),
 
+    followHub: () => parts.hub.followed(),
+
     checkHost: (target, login) =>
       checkHost(
         { ledger: gateway.ledger, envelope, probe: parts.probe },

@@ -115,11 +115,12 @@ export function doorRoutes(steward: Steward, logins: Logins): readonly PlaneRout
     planeRoute(
       { method: "POST", path: "/v1/reload", body: { kind: "none" } },
       {
-        summary: "Read vault, policy and packs again",
+        summary: "Read vault, policy and packs again, and what the hub has of them",
         answers: { 200: { description: "What is in force now", schema: statusAnswer } },
       },
       async () => {
         await steward.reload();
+        await steward.followHub();
         return { status: 200, body: steward.status() };
       },
       loggedIn,

@@ -31,6 +31,8 @@ export interface Steward {
   resume(login: Login): Promise<void>;
   /** Reads the signed files again now; the gateway also looks at them by itself. */
   reload(): Promise<void>;
+  /** Follows what the hub has of them now, as far as it answers soon. */
+  followHub(): Promise<void>;
   /** Tries, with the real key, everything that a host must refuse. */
   checkHost(target: HostToCheck, login: Login): Promise<readonly ProbeResult[]>;
   /** Decisions about an upgrade, each with the signature of whoever is logged in. */

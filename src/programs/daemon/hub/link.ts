@@ -37,6 +37,8 @@ export interface HubLink {
   adjust(): Promise<void>;
   /** From now on questions are shown on the hub too, what operators sign there is taken, and signed files are followed. */
   attend(desk: HubDesk, home: HomeDocuments, fleet: Gateway["fleet"], byHub: UnlockByHub): void;
+  /** Resolves once the signed files that the hub has now are followed; soon too where that cannot be. */
+  followed(): Promise<void>;
   /** The store of this host, of which the hub has what signed policy shares. */
   share(store: StateStore): StateStore;
   /** Resolves once the hub has the intent of this attempt, where signed policy shares it. Denied otherwise. */
@@ -211,6 +213,11 @@ export function createHubLink(parts: LinkParts): HubLink {
         trouble = error;
         tell(error);
       }
+    },
+    async followed() {
+      const late = new AbortController();
+      await Promise.race([queue?.followed(), sleep.sleep(defaults.hubFollowMs, late.signal)]);
+      late.abort();
     },
     share(store) {
       const sharing = shareStore(store, { shares, keeper: () => keeper, worker, guard });

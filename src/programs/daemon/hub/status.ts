@@ -52,6 +52,7 @@ export function hubStatus({ hubId, rules, gateways }: HubPolicy, parts: HubParts
       says: describeFleetLimit(limit),
       used: limits?.known().find(({ counter }) => counter === counterOf(limit))?.used ?? null,
     })),
+    signed: following === null ? null : { ...following.shown() },
     operations: kept === null ? null : { term: kept.term, rows: kept.rows, waiting: kept.waiting },
     trouble: wrong === null ? null : { code: wrong.code, message: wrong.message },
   };

@@ -81,6 +81,8 @@ export interface VaultCliPorts {
   awaitBrowser?(port: number, state: string): Promise<AwaitedBrowser>;
   /** Brings the files that a command reads up to date, where they are an operator's copy of a home that is closed to them. */
   refresh(): Promise<void>;
+  /** What other hosts of the vault signed is here then, where a hub has it: what is signed next goes on from that. */
+  beforeChange?(operator: OpenOperator): Promise<void>;
   afterChange(change: VaultChanged): Promise<void>;
   afterWrongPassphrase(failure: WrongPassphrase): Promise<void>;
 }
@@ -263,6 +265,7 @@ export async function applyChange(
   news: { readonly what: string; readonly subject: string },
   change: (vault: Vault) => Promise<Written> | Written,
 ): Promise<Vault> {
+  await ports.beforeChange?.(operator);
   // Looked at once more under the lock: what is changed and signed is the newest, or nothing is.
   const made = await lookingAgain(ports, () =>
     home.change((current) => {
