@@ -68,6 +68,29 @@ const packText = (origin: string): string =>
     request: { method: GET, path: "/tickets/{key}" }
     input:
       key: { in: path, type: string, maxLength: 64 }
+  ticket.close:
+    effect: write
+    request: { method: POST, path: "/tickets/{key}/close" }
+    input:
+      key: { in: path, type: string, maxLength: 64 }
+  ticket.list:
+    effect: read
+    request: { method: GET, path: "/tickets/{key}/all" }
+    input:
+      key: { in: path, type: string, maxLength: 64 }
+    pages: { items: data, cursor: next, cursor_param: after }
+  ticket.guarded:
+    effect: read
+    needs: { ticket: true }
+    request: { method: GET, path: "/tickets/{key}/guarded" }
+    input:
+      key: { in: path, type: string, maxLength: 64 }
+  ticket.two:
+    effect: read
+    request: { method: GET, path: "/tickets/{key}/{part}" }
+    input:
+      key: { in: path, type: string, maxLength: 64 }
+      part: { in: path, type: string, maxLength: 64 }
 `,
   );
 
@@ -171,12 +194,36 @@ test("where the service limits targets and operations, it and the signed context
 });
 
 test("a redirect leads a confirmed write nowhere", async () => {
-  bench.services.splice(0, 1, { ...service, targetsField: "/targets" });
   const run = await openAssigned();
-  say({ ...open, targets: [`${provider.origin}/v1/projects/p1/roles`] });
   applyAnswer = (_request, response) => void response.writeHead(307, { location: "/v1/projects/p2/roles" }).end();
   assert.equal((await apply(run)).outcome, "unknown");
   assert.deepEqual(asked(), ["GET /tickets/OPS-17", "POST /v1/projects/p1/roles"]);
+});
+
+test("where a person lets a redirect lead a confirmed write, the service is asked again, about that place", async () => {
+  await bench.close();
+  const asks = "network: private\n  redirects: { origins: [], others: ask }\n";
+  bench = await startBench(packText(provider.origin).replace("network: private\n", asks));
+  prepare();
+  bench.services.splice(0, 1, { ...service, targetsField: "/targets" });
+  applyAnswer = ({ url }, response) => {
+    if (url === "/v1/projects/p2/roles") return response.writeHead(200).end("{}");
+    return response.writeHead(307, { location: "/v1/projects/p2/roles" }).end();
+  };
+  const run = await openAssigned();
+  const targets = ["p1", "p2"].map((id) => `${provider.origin}/v1/projects/${id}/roles`);
+  const once = ["GET /tickets/OPS-17", "POST /v1/projects/p1/roles", "GET /tickets/OPS-17"];
+  for (const [named, role] of [
+    [1, "viewer"],
+    [2, "owner"],
+  ] as const) {
+    say({ ...open, targets: targets.slice(0, named) });
+    const before = asked().length;
+    const applying = apply(run, { project_id: "p1", role });
+    await bench.approve();
+    assert.equal((await applying).outcome, named === 1 ? "unknown" : "success");
+    assert.deepEqual(asked().slice(before), named === 1 ? once : [...once, "POST /v1/projects/p2/roles"]);
+  }
 });
 
 test("what the service said counts for a while and is then asked again, also before a retry", async () => {
@@ -251,15 +298,27 @@ test("a ticket closed between two tries stops the second", async () => {
 
 test("a read that is not trusted any more, asks on each use or has another credential's mark confirms nothing", async () => {
   const run = await openAssigned();
-  for (const action of ["acme.ticket.gone", "acme.ticket.ask", APPLY]) {
-    bench.services.splice(0, 1, { ...service, action });
-    await assert.rejects(apply(run), denies("ticket_unconfirmed"), action);
+  for (const name of [
+    "ticket.gone",
+    "ticket.ask",
+    "ticket.close",
+    "ticket.list",
+    "ticket.guarded",
+    "ticket.two",
+    "role.apply",
+  ]) {
+    bench.services.splice(0, 1, { ...service, action: `acme.${name}` });
+    await assert.rejects(apply(run), denies("ticket_unconfirmed"), name);
   }
   bench.services.splice(0, 1, { ...service, referenceInput: "id" });
   await assert.rejects(apply(run), denies("ticket_unconfirmed"));
   bench.services.splice(0, 1, service);
   const long = await openAssigned(`tracker:${"x".repeat(65)}`);
   await assert.rejects(apply(long), denies("ticket_unconfirmed"), "a reference that the read does not take");
+  bench.credentials.set("acme-token", { eachUse: true, disabled: false, origin: provider.origin });
+  const marked = apply(await openAssigned());
+  await bench.approve();
+  await assert.rejects(marked, denies("ticket_unconfirmed"), "nobody is asked about the read");
   assert.equal(provider.received.length, 0);
 });
 
