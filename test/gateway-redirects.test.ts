@@ -9,9 +9,11 @@ import type { Approval } from "../src/gateway/approval/question.ts";
 import type { Run } from "../src/gateway/run/run.ts";
 import { isoTime } from "../src/kernel/clock.ts";
 import { Denied } from "../src/kernel/failure.ts";
+import type { JsonObject } from "../src/kernel/json.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { type ManualTime, untilDone } from "./support/clock.ts";
 import { type Bench, operatorKeys, startBench } from "./support/gateway.ts";
+import { grantFor } from "./support/grant.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
 const PLAIN = "acme.role.apply";
@@ -96,6 +98,11 @@ async function redirectCard(): Promise<Approval> {
   return approval;
 }
 
+/** What a card says of a redirect. */
+const notesOf = ({ card }: Approval): string => card?.notes.join("; ") ?? "";
+const read = (run: Run, action: string, input: JsonObject) =>
+  bench.gateway.startCall(caller, run.id, { action, input });
+
 async function attachTicket(...paths: readonly string[]): Promise<void> {
   const nowMs = bench.time.clock.wallMs();
   const context = {
@@ -159,7 +166,7 @@ test("a ticket covers the new place too, or the redirect is not sent although a 
   await bench.gateway.settle(bench.settlement(String((await refused).operation_id), false));
   await attachTicket("/v1/roles/7", "/v1/elsewhere");
   const covered = call(TICKETED);
-  await redirectCard();
+  assert.equal((await redirectCard()).card?.ticket?.reference, "OPS-17");
   await bench.approve();
   assert.equal((await covered).outcome, "success");
   assert.deepEqual(sent().slice(1), ["POST /v1/roles/7", "POST /v1/elsewhere"]);
@@ -229,6 +236,79 @@ test("a redirect within the action's own path goes where a person let its argume
     assert.equal((await listing).outcome, sends === 1 ? "error" : "success", JSON.stringify({ where, location }));
     assert.equal(provider.received.length, before + sends);
   }
+});
+
+test("the credential stays behind where it is not bound, and does not come back from there", async () => {
+  const other = await startProvider();
+  try {
+    other.answer((_request, response) =>
+      response.writeHead(302, { location: `${provider.origin}/v1/elsewhere` }).end(),
+    );
+    provider.answer(({ url }, response) =>
+      url === "/v1/elsewhere"
+        ? response.writeHead(200).end()
+        : response.writeHead(302, { location: `${other.origin}/v1/roles` }).end(),
+    );
+    const run = await bench.openApproved(caller, ["acme.role.list"]);
+    const listing = read(run, "acme.role.list", { team: "a", of: "x" });
+    for (const url of [`${other.origin}/v1/roles`, `${provider.origin}/v1/elsewhere`]) {
+      const approval = await bench.waiting();
+      assert.deepEqual(listing.wait, { approvalId: approval.approvalId });
+      assert.equal(approval.card?.call?.target, url);
+      assert.match(notesOf(approval), /the credential stays behind/);
+      await bench.approve();
+      await untilDone(bench.time, 0, () => !bench.gateway.desk.list().includes(approval));
+    }
+    assert.equal((await listing.done).outcome, "success");
+    assert.equal(listing.wait, null);
+    const lent = [...provider.received, ...other.received].map(({ headers }) => headers.authorization !== undefined);
+    assert.deepEqual(lent, [true, false, false]);
+  } finally {
+    await other.close();
+  }
+});
+
+test("a credential that asks on every use asks for a redirect within the own path too, and for a retry as what it is", async () => {
+  bench.credentials.set("acme-token", { eachUse: true, disabled: false, origin: provider.origin });
+  const answers = [503, 302];
+  provider.answer((_request, response) =>
+    response.writeHead(answers.shift() ?? 200, { location: "/v1/teams/b/roles?of=y" }).end(),
+  );
+  const run = await bench.openRun(caller, ["acme.role.list"]);
+  const { done } = read(run, "acme.role.list", { team: "a", of: "x" });
+  const cards: string[] = [];
+  let over = false;
+  void done.finally(() => (over = true));
+  await untilDone(bench.time, 200, () => {
+    const [asked] = bench.gateway.desk.list();
+    if (asked === undefined || asked.card === null) return over;
+    cards.push(/answered with a redirect/.test(notesOf(asked)) ? "redirect" : "no redirect");
+    void bench.gateway.desk.decide(bench.decision(asked, cards.length < 3 ? {} : { decision: "deny", reason: "no" }));
+    return over;
+  });
+  assert.equal((await done).outcome, "error");
+  assert.deepEqual(cards, ["no redirect", "no redirect", "redirect"]);
+  assert.deepEqual(sent(), Array(2).fill("GET /v1/teams/a/roles?of=x"));
+});
+
+test("what a person takes away on the card of a redirect is not sent there", async () => {
+  const calling = call();
+  await redirectCard();
+  await bench.approve({ actions: [TICKETED], request_bytes: null, budget: null });
+  assert.equal((await calling).outcome, "unknown");
+  assert.deepEqual(sent(), ["POST /v1/roles/7"]);
+});
+
+test("what a grant puts on the arguments holds after a redirect", async () => {
+  provider.answer((_request, response) => response.writeHead(302, { location: "/v1/teams/b/roles?of=x" }).end());
+  const conditions = [{ kind: "one_of", input: "team", values: ["a"] }] as const;
+  bench.grants.push(grantFor(bench, "acme.role.list", { conditions }));
+  const granted = await bench.openRun(caller, ["acme.role.list"]);
+  const { done } = read(granted, "acme.role.list", { team: "a", of: "x" });
+  assert.equal((await bench.waiting()).mode, "redirect");
+  await bench.deny("not there");
+  assert.equal((await done).outcome, "error");
+  assert.deepEqual(sent(), ["GET /v1/teams/a/roles?of=x"]);
 });
 
 test("a redirect to the path of another action is none within the own path", async () => {
