@@ -41,12 +41,17 @@ actions:
     max_cost_cents: 1
     request: { method: GET, path: "/v1/notes/{id}" }
     input: { id: { in: path, type: string, maxLength: 64 } }
+  note.list:
+    effect: read
+    request: { method: GET, path: /v1/notes }
   note.open:
     effect: read
     needs: { approval: each_use }
     request: { method: GET, path: "/v1/notes/{id}/text" }
     input: { id: { in: path, type: string, maxLength: 64 } }
 `;
+
+const ACTIONS = ["create", "put", "keep", "get", "list"].map((name) => `acme.note.${name}`);
 
 beforeEach(async () => {
   provider = await startProvider();
@@ -67,7 +72,7 @@ afterEach(async () => {
 const mark = (eachUse: boolean) =>
   void bench.credentials.set("acme-token", { eachUse, disabled: false, origin: provider.origin });
 const openApproved = (limits = {}): Promise<Run> =>
-  bench.openApproved(caller, ["acme.note.create", "acme.note.put", "acme.note.keep"], {
+  bench.openApproved(caller, ACTIONS, {
     sideEffects: 20,
     spendCents: 20,
     ...limits,
@@ -114,4 +119,19 @@ test("a read that asks a person on every use is made where the call had a card o
   await bench.approve();
   assert.equal((await asked).confirmed, true);
   assert.deepEqual([reads(), bench.gateway.desk.list()], [["/v1/notes/n7/text"], []]);
+});
+
+test("a read that costs is in the store while it is on its way, with what the day spends; one that is free leaves nothing there", async () => {
+  const during: unknown[] = [];
+  provider.answer((_request, response) => {
+    during.push([bench.rows("attempts", "sent").length, bench.rows("notes", "day_spend").map(({ cents }) => cents)]);
+    answerJson(response, 200, {});
+  });
+  const run = await openApproved();
+  await call(run, "list", {});
+  await call(run, "get", { id: "n7" });
+  assert.deepEqual(during, [
+    [0, []],
+    [1, [1]],
+  ]);
 });
