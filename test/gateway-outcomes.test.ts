@@ -150,3 +150,33 @@ test("Retry-After is honoured within the deadline, and never past it", async () 
   assert.deepEqual([late.outcome, late.response?.status], ["error", 429]);
   assert.equal(posts(), 3, "a wait that outlasts the run is not begun");
 });
+
+test("nothing is sent again under a token that the provider has forgotten, however long it said to wait or a person thought", async () => {
+  await bench.close();
+  const short = consequentialPack(provider.origin).replace("window_s: 86400", "window_s: 60");
+  const credential = { eachUse: false, disabled: false, origin: provider.origin };
+  bench = await startBench(short, { credentials: [["acme-token", credential]] });
+  run = await openApproved();
+  const waits: string[] = [];
+  write = (response) => {
+    const wait = waits.shift();
+    if (wait === undefined) return answerJson(response, 200, { id: "7" });
+    return response.writeHead(503, { "retry-after": wait }).end();
+  };
+  waits.push("5");
+  assert.equal((await change("t1")).outcome, "success");
+  assert.equal(posts(), 2);
+  // It would leave before the end, and might arrive after it: a send may take two seconds.
+  waits.push("59");
+  assert.equal((await change("t2")).outcome, "unknown");
+  assert.equal(posts(), 3);
+  bench.credentials.set("acme-token", { ...credential, eachUse: true });
+  waits.push("5");
+  const late = change("t3");
+  await bench.approve();
+  await untilDone(bench.time, 100, () => posts() === 4 && bench.gateway.desk.list().length === 1);
+  await bench.time.advance(60_000);
+  await bench.approve();
+  assert.equal((await late).outcome, "unknown");
+  assert.equal(posts(), 4);
+});

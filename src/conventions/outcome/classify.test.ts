@@ -110,7 +110,7 @@ const ask: RetryAsk = {
   retryClass: "read",
   attempt: 1,
   observation: answered(503),
-  token: true,
+  tokenLeftMs: 60_000,
   wallMs: 0,
   timeLeftMs: 60_000,
   spread: 0.5,
@@ -127,7 +127,9 @@ test("reads are tried three times on the listed statuses, with 2 s and then 8 s 
 test("an idempotent write needs its token and is tried twice", () => {
   const write = { ...ask, retryClass: "idempotent_write" as const };
   assert.equal(decideRetry(write).kind, "retry");
-  assert.deepEqual(decideRetry({ ...write, token: false }), { kind: "stop", why: "no_token" });
+  assert.equal(decideRetry({ ...write, tokenLeftMs: 2_001 }).kind, "retry");
+  assert.deepEqual(decideRetry({ ...write, tokenLeftMs: 2_000 }), { kind: "stop", why: "no_token" });
+  assert.deepEqual(decideRetry({ ...write, tokenLeftMs: 0 }), { kind: "stop", why: "no_token" });
   assert.deepEqual(decideRetry({ ...write, attempt: 2 }), { kind: "stop", why: "attempts_used" });
   assert.deepEqual(decideRetry({ ...write, observation: answered(502) }), { kind: "stop", why: "not_retryable" });
 });

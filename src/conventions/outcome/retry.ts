@@ -22,8 +22,8 @@ export interface RetryAsk {
   /** How many attempts of this call were made, this one included. */
   readonly attempt: number;
   readonly observation: TransportObservation;
-  /** An idempotency token goes with every attempt of the call. */
-  readonly token: boolean;
+  /** For how long a repeat may still leave under the call's idempotency token; zero or less where it has none. */
+  readonly tokenLeftMs: number;
   readonly timeLeftMs: number;
   /** What a Retry-After with a date counts from where the answer itself is not dated. */
   readonly wallMs: number;
@@ -41,10 +41,10 @@ export function decideRetry(ask: RetryAsk): RetryDecision {
   const policy = policies[ask.retryClass];
   if (!isRetryable(ask, policy)) return { kind: "stop", why: "not_retryable" };
   if (ask.attempt >= policy.maxAttempts) return { kind: "stop", why: "attempts_used" };
-  if (ask.retryClass === "idempotent_write" && !ask.token) return { kind: "stop", why: "no_token" };
   const base = policy.backoffMs[ask.attempt - 1] ?? policy.backoffMs.at(-1) ?? 0;
   const backoff = Math.round(base * (1 - ask.jitter + 2 * ask.jitter * ask.spread));
   const waitMs = retryAfterMs(ask.observation, ask.wallMs) ?? backoff;
+  if (ask.retryClass === "idempotent_write" && waitMs >= ask.tokenLeftMs) return { kind: "stop", why: "no_token" };
   return waitMs < ask.timeLeftMs ? { kind: "retry", waitMs } : { kind: "stop", why: "would_outlast_run" };
 }
 

@@ -1,5 +1,4 @@
 import { isNestedWithin } from "../../../packages/request/src/json/depth.ts";
-import type { Pack } from "../../conventions/action/pack.ts";
 import { timeLeftMs } from "../../conventions/budget/budget.ts";
 import { adviseAfter } from "../../conventions/outcome/advice.ts";
 import { hasExactNumbers } from "../../conventions/outcome/exact-numbers.ts";
@@ -12,7 +11,7 @@ import { defaults } from "../../kernel/defaults.ts";
 import { Denied, Fault } from "../../kernel/failure.ts";
 import type { JsonValue } from "../../kernel/json.ts";
 import { draw, now } from "../core.ts";
-import { requireTrusted } from "../outbound/admit.ts";
+import { askOf, requireTrusted } from "../outbound/admit.ts";
 import { tokenOf } from "../outbound/request.ts";
 import { attempt } from "./attempt.ts";
 import { confirmTicket, forgetLookup } from "./confirm-ticket.ts";
@@ -45,7 +44,7 @@ export async function follow(core: AttemptNeeds, first: Sending): Promise<Follow
   let before: Attempted | null = null;
   let carries: CarriedSend | undefined;
   for (;;) {
-    const attempted: Attempted | null = await again(core, { ...sending, carries }, before);
+    const attempted: Attempted | null = await again(core, { ...sending, carries }, before, firstSentMs);
     carries = undefined;
     if (attempted === null) return { ...ended(before), result: resultOf(sending, ended(before), null), firstSentMs };
     tries++;
@@ -108,19 +107,32 @@ function isChallenge(core: Pick<AttemptNeeds, "tokens">, sending: Sending, attem
  * The next attempt, or null where it is refused and the one before may have gone through: then the call ends unknown, and
  * not denied. Under one token there is one charge at most, so that a repeat takes over the reserve.
  */
-function again(core: AttemptNeeds, sending: Sending, before: Attempted | null): Promise<Attempted | null> {
-  if (before?.verdict.kind === "unknown") return againInDoubt(core, sending, before);
+function again(
+  core: AttemptNeeds,
+  sending: Sending,
+  before: Attempted | null,
+  firstSentMs: number,
+): Promise<Attempted | null> {
+  if (before?.verdict.kind === "unknown") return againInDoubt(core, sending, before, firstSentMs);
   requireTrusted(core, sending.outbound);
   // Nearly all have no ticket: no turn is waited for one.
   if (sending.ticket === undefined) return attempt(core, sending);
   return confirmTicket(core, sending).then((confirmed) => attempt(core, confirmed));
 }
 
-async function againInDoubt(core: AttemptNeeds, sending: Sending, before: Attempted): Promise<Attempted | null> {
+async function againInDoubt(
+  core: AttemptNeeds,
+  sending: Sending,
+  before: Attempted,
+  firstSentMs: number,
+): Promise<Attempted | null> {
   try {
     requireTrusted(core, sending.outbound);
+    const confirmed = await confirmTicket(core, sending);
+    // The provider may have said to wait, or a person have thought, for longer than it remembers the token.
+    if (tokenLeftMs(core, sending, firstSentMs) <= 0) return null;
     const carries = { ...before.reservation, counted: before.counted ?? null };
-    return await attempt(core, { ...(await confirmTicket(core, sending)), carries });
+    return await attempt(core, { ...confirmed, carries });
   } catch (error) {
     if (error instanceof Denied) return null;
     throw error;
@@ -137,17 +149,16 @@ function retryWaitMs(
   sending: Sending,
   { observation, verdict }: Attempted,
   tries: number,
-  startedMs: number,
+  firstSentMs: number,
 ): number | null {
   if (verdict.kind === "success" || verdict.kind === "accepted") return null;
   // Nobody is there for another answer, or has part of this one.
   if (sending.stream?.begun === true || sending.stream?.gone.aborted === true) return null;
-  const { action, pack } = sending.outbound.definition;
   const decision = decideRetry({
-    retryClass: action.retry,
+    retryClass: sending.outbound.definition.action.retry,
     attempt: tries,
     observation,
-    token: tokenHoldsMs(sending, pack) > core.ports.clock.bootMs() - startedMs,
+    tokenLeftMs: tokenLeftMs(core, sending, firstSentMs),
     timeLeftMs: timeLeftMs(sending.run.budget, now(core)),
     wallMs: core.ports.clock.wallMs(),
     spread: draw(core),
@@ -172,9 +183,15 @@ function sayAgain(attempted: Attempted): string {
   return `it is sent again after ${whatCame(attempted)}`;
 }
 
-/** How long the provider knows the request by its token. Past that a repeat would be a second request. */
-function tokenHoldsMs({ request }: Sending, pack: Pack): number {
-  return tokenOf(request, pack) === null ? 0 : (pack.provider?.idempotency?.windowMs ?? 0);
+/** For how long a repeat arrives while the provider knows the request by its token. Past that it would be a second request. */
+function tokenLeftMs(
+  { ports: { clock } }: Pick<AttemptNeeds, "ports">,
+  { request, outbound }: Sending,
+  firstSentMs: number,
+): number {
+  const { pack } = outbound.definition;
+  if (tokenOf(request, pack) === null) return 0;
+  return firstSentMs + (pack.provider?.idempotency?.windowMs ?? 0) - askOf(outbound).capMs - clock.bootMs();
 }
 
 export function resultOf(
