@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import type { CallResult } from "../src/conventions/outcome/result.ts";
+import { defaults } from "../src/kernel/defaults.ts";
 import { scriptedCaller } from "./support/caller.ts";
 import { type Bench, startBench } from "./support/gateway.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
@@ -63,9 +64,10 @@ test("a new secret in an answer is kept under a name, and neither the agent nor 
   assert.ok(!JSON.stringify(bench.events()).includes(SECRET));
   const kept = bench.rows("notes", "minted");
   assert.deepEqual(
-    kept.map(({ secret, minted_id, action }) => [secret, minted_id, action]),
-    [[SECRET, minted.minted_id, "acme.token.create"]],
+    kept.map(({ secret, minted_id, action, credential }) => [secret, minted_id, action, credential]),
+    [[SECRET, minted.minted_id, "acme.token.create", "acme-token"]],
   );
+  assert.equal(minted.minted_id, `${minted.attempt_id}.1`);
 });
 
 test("an answer in which the secret cannot be told from the rest is withheld as a whole", async () => {
@@ -77,11 +79,16 @@ test("an answer in which the secret cannot be told from the rest is withheld as 
 });
 
 test("a success that lacks the named member is withheld: the secret may stand elsewhere in it", async () => {
-  answer("application/json", JSON.stringify({ token: { value: SECRET } }));
-  const result = await create();
-  assert.deepEqual([result.outcome, result.response?.body_kind], ["success", "withheld"]);
-  assert.equal(result.transport_observation.reason, "mint_missing");
-  assert.ok(!JSON.stringify([result, bench.events()]).includes(SECRET));
+  for (const status of [200, 201, 299]) {
+    provider.answer((_request, response) => {
+      const body = JSON.stringify({ token: { value: SECRET } });
+      response.writeHead(status, { "content-type": "application/json" }).end(body);
+    });
+    const result = await create();
+    assert.deepEqual([result.outcome, result.response?.body_kind], ["success", "withheld"]);
+    assert.equal(result.transport_observation.reason, "mint_missing");
+    assert.ok(!JSON.stringify([result, bench.events()]).includes(SECRET));
+  }
 });
 
 test("where one of two secrets is missing, the fields are searched for the other all the same", async () => {
@@ -173,4 +180,16 @@ test("a refusal without the member is handed on as it is", async () => {
   });
   const result = await create();
   assert.deepEqual(result.response?.body, { error: "quota" });
+  provider.answer((_request, response) => void response.writeHead(422).end());
+  assert.equal((await create()).response?.body_kind, "none", "and so is one that says nothing");
+});
+
+test("a new secret as large as the vault takes is kept, and one that is larger is not shown either", async () => {
+  for (const [more, kind] of [
+    [0, "json"],
+    [1, "withheld"],
+  ] as const) {
+    answer("application/json", JSON.stringify({ token: { secret: "x".repeat(defaults.secretBytes + more) } }));
+    assert.equal((await create()).response?.body_kind, kind);
+  }
 });
