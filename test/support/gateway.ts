@@ -32,6 +32,7 @@ import type {
   HttpTransport,
   HubGate,
   LiveCaller,
+  Ports,
   SshTransport,
   StateRow,
   StateStore,
@@ -44,6 +45,7 @@ import { createIds, type OperationId } from "../../src/kernel/ids.ts";
 import type { JsonObject } from "../../src/kernel/json.ts";
 import { Secret } from "../../src/kernel/secret.ts";
 import { tokenLoan } from "../../src/vault/http-loan.ts";
+import type { SecretSource } from "../../src/vault/source/source.ts";
 import type { TokenExchange } from "../../src/vault/token/exchange.ts";
 import { exchangeLoan } from "../../src/vault/token/lend-exchange.ts";
 import { type ManualTime, manualTime } from "./clock.ts";
@@ -82,7 +84,7 @@ export interface Bench {
     change?: Partial<DecisionStatement>,
     key?: KeyObject,
   ): ReturnType<typeof signStatement<DecisionStatement>>;
-  revocation(sessionId: string): ReturnType<typeof signStatement<RevocationStatement>>;
+  revocation(sessionId: string, reason?: string | null): ReturnType<typeof signStatement<RevocationStatement>>;
   /** An operator's word on what became of an operation. */
   settlement(
     operationId: string,
@@ -126,11 +128,14 @@ export interface BenchOptions {
   readonly suspended?: (label: string, reason: string) => void;
   /** The label of a credential whose secret a program prints: it prints `token`. */
   readonly sourced?: string;
+  /** Credentials whose secret a service keeps, by label, with what opens it. */
+  readonly kept?: Readonly<Record<string, { version: number; source: SecretSource; opener: string }>>;
   /** What the vault lends, where a real provider has to take it. */
   readonly token?: string;
   readonly steps?: StepPort;
   readonly hub?: HubGate;
   readonly traffic?: { calls: number };
+  readonly space?: Ports["space"];
 }
 
 export const operatorKeys = generateKeyPairSync("ed25519");
@@ -200,12 +205,17 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       lendable(label, origin);
       return tokenLoan(label, token, null);
     },
-    sourceOf: (label) =>
-      label === options.sourced
+    sourceOf(label) {
+      const one = options.kept?.[label];
+      if (one !== undefined) return { version: `${one.version} of old`, source: one.source };
+      return label === options.sourced
         ? { version: "1 of old", source: { kind: "command", argv: ["/usr/bin/pass"], leaseS: 300 } }
-        : null,
+        : null;
+    },
     checkSourced: () => undefined,
     lendOpener(label) {
+      const one = options.kept?.[label];
+      if (one !== undefined) return Secret.fromText(one.opener);
       throw new Denied("credential_not_bound", `${label} has no source`);
     },
     lendSshSigner(label) {
@@ -260,6 +270,7 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       ...(options.steps === undefined ? {} : { steps: options.steps }),
       ...(options.hub === undefined ? {} : { hub: options.hub }),
       ...(options.traffic === undefined ? {} : { traffic: options.traffic }),
+      ...(options.space === undefined ? {} : { space: options.space }),
       sources: { read: async () => ({ kind: "secret", secret: Secret.fromText(token) }) },
     },
     {
@@ -318,13 +329,13 @@ export async function startBench(packText: string, options: BenchOptions = {}): 
       };
       return signStatement(statement, { sign: (bytes) => sign(null, bytes, key) });
     },
-    revocation: (sessionId) =>
+    revocation: (sessionId, reason = "enough") =>
       signStatement(
         {
           format: "gw.revocation/v1",
           vault_id: VAULT_ID,
           session_id: sessionId,
-          reason: "enough",
+          reason,
           operator: "ada",
           operator_key_id: "k1",
           decided_at: isoTime(time.clock.wallMs()),
