@@ -35,6 +35,8 @@ let made: number;
 /** What the store was asked since a test looked last, with which token. */
 let asked: string[];
 let during: Map<string, () => unknown>;
+/** What a limit of the fleet takes its time with before each request. */
+let counted: () => Promise<void>;
 
 beforeEach(async () => {
   [api, store] = await Promise.all([startProvider(), startProvider()]);
@@ -50,6 +52,7 @@ beforeEach(async () => {
   };
   refuses = new Map();
   during = new Map();
+  counted = async () => undefined;
   logins = 0;
   made = 0;
   asked = [];
@@ -118,6 +121,14 @@ actions:
 `,
     {
       credentials: [[LABEL, { eachUse: false, disabled: false, origin: api.origin }]],
+      hub: {
+        ...{ admit: () => undefined, beforeSend: async () => undefined },
+        ...{ holdsAnswers: () => false, beforeAnswer: async () => undefined },
+        async count() {
+          await counted();
+          return { settle: () => undefined, giveBack: () => undefined };
+        },
+      },
       kept: {
         get [LABEL]() {
           return kept;
@@ -183,6 +194,21 @@ test("a login just before its end is renewed still; one that Vault will not rene
   await reads(`revoke-self ${once(2)}`, login(), `app ${once(3)}`);
   await after(500);
   await reads(login(), `revoke-self ${once(3)}`, `app ${once(4)}`);
+  // It is given back though no other one takes its place.
+  refuses.set("login", 500);
+  await after(800);
+  await assert.rejects(read(), denies("source_unavailable"));
+  await wasAsked(`revoke-self ${once(4)}`, login());
+});
+
+test("what a login is made with is never sent as its token, though the login ends before it can be used", async () => {
+  says.tokenS = 100;
+  await begin(KEPT);
+  counted = async () => {
+    if (asked.length > 0) await after(80);
+  };
+  await assert.rejects(read(), denies("source_unavailable"));
+  await wasAsked(login(), `revoke-self ${once(1)}`);
 });
 
 for (const [words, tokenS, lastsMs] of [
@@ -291,12 +317,71 @@ for (const [words, step, more] of [
       locked = bench.gateway.lock("at night", "ada", shut.resolve);
       await shut.promise;
     });
-    await assert.rejects(read());
+    await assert.rejects(read(), denies("gateway_locked"));
     await (locked ?? assert.fail("it was not asked"));
     await wasAsked(login(), ...more, `revoke-self ${once(1)}`);
     assert.equal(api.received.length, 0);
   });
 }
+
+test("what is made with an operator's own token, and answered behind the lock or for another one, is ended by itself", async () => {
+  for (const lock of [true, false]) {
+    await begin(MADE, { roleId: null });
+    let locked: Promise<void> | null = null;
+    during.set("app", async () => {
+      during.clear();
+      const shut = Promise.withResolvers<void>();
+      if (lock) locked = bench.gateway.lock("at night", "ada", shut.resolve);
+      else kept = { ...kept, version: 2, opener: "another-token" };
+      if (lock) await shut.promise;
+    });
+    await assert.rejects(read(), denies(lock ? "gateway_locked" : "source_unavailable"));
+    await locked;
+    await wasAsked(`renew-self ${SECRET_ID}`, `app ${SECRET_ID}`, `revoke ${SECRET_ID} lease-${made}`);
+    assert.equal(api.received.length, 0);
+    if (lock) await bench.close();
+  }
+});
+
+test("what is made with a login that ended meanwhile is not lent", async () => {
+  says.tokenS = 100;
+  await begin(MADE);
+  during.set("app", () => after(80));
+  await assert.rejects(read(), denies("source_unavailable"));
+  await wasAsked(login(), `app ${once(1)}`, `revoke-self ${once(1)}`);
+});
+
+test("what was made hangs on its login however often that is renewed", async () => {
+  says.leaseS = 3_000;
+  says.renewedS = 3_000;
+  await begin(MADE, { leaseS: 100 });
+  await reads(login(), `app ${once(1)}`);
+  await after(500);
+  await reads(`renew-self ${once(1)}`, `renew ${once(1)} lease-1`);
+  await after(100);
+  says.renewedS = 0;
+  await reads(`renew ${once(1)} lease-1`, `app ${once(1)}`);
+  await after(400);
+  says.renewedS = 3_000;
+  await reads(`renew-self ${once(1)}`, `renew ${once(1)} lease-2`);
+  await after(100);
+  says.renewedS = 0;
+  await reads(`renew ${once(1)} lease-2`, `app ${once(1)}`, `revoke ${once(1)} lease-1`);
+});
+
+test("an operator who ends what a store gave is told whether it was done", async () => {
+  await begin(MADE);
+  const end = () => bench.gateway.tokens.revoke(LABEL, "ada");
+  assert.equal(await end(), true, "there is nothing");
+  await reads(login(), `app ${once(1)}`);
+  assert.equal(await end(), true);
+  await wasAsked(`revoke-self ${once(1)}`);
+  await reads(login(), `app ${once(2)}`);
+  refuses.set("revoke-self", 500);
+  assert.equal(await end(), false);
+  await wasAsked(`revoke-self ${once(2)}`);
+  await reads(login(), `app ${once(3)}`);
+});
 
 test("the lock ends what was made with its login, and nothing of it is used behind the next unlock", async () => {
   await begin(MADE);
@@ -424,8 +509,13 @@ test("an operator's own token is renewed from half of what Vault grants on, and 
   await reads(`renew ${SECRET_ID} lease-1`);
   await after(200.001);
   await reads(`renew-self ${SECRET_ID}`, `renew ${SECRET_ID} lease-1`);
+  refuses.set("renew", 400);
+  for (const more of [[], [`revoke ${SECRET_ID} lease-1`]]) {
+    await bench.gateway.tokens.test(LABEL, "ada");
+    await wasAsked(`renew ${SECRET_ID} lease-${made - 1}`, `app ${SECRET_ID}`, ...more);
+  }
   await bench.gateway.lock("at night", "ada");
-  await wasAsked(`revoke ${SECRET_ID} lease-1`);
+  await wasAsked(`revoke ${SECRET_ID} lease-2`, `revoke ${SECRET_ID} lease-3`);
 });
 
 test("a token that Vault will not renew is not tried again; a store that is down is, after a minute", async () => {
