@@ -23,10 +23,6 @@ export function openPipe(gone: AbortSignal): Pipe {
   let over = false;
   let wake: (() => void) | null = null;
   let room: (() => void) | null = null;
-  const stir = (): void => {
-    wake?.();
-    wake = null;
-  };
   return {
     gone,
     head: heads.promise,
@@ -40,7 +36,7 @@ export function openPipe(gone: AbortSignal): Pipe {
     write(bytes) {
       waiting.push(bytes);
       held += bytes.byteLength;
-      stir();
+      wake?.();
       if (held < defaults.streamHeldBytes) return null;
       return new Promise((resolve) => {
         room = resolve;
@@ -48,7 +44,7 @@ export function openPipe(gone: AbortSignal): Pipe {
     },
     finish() {
       over = true;
-      stir();
+      wake?.();
     },
     async *pieces() {
       for (;;) {
