@@ -3,10 +3,11 @@ import { afterEach, beforeEach, test } from "node:test";
 import type { RunRequest } from "../src/gateway/run/open.ts";
 import type { Run } from "../src/gateway/run/run.ts";
 import { defaults } from "../src/kernel/defaults.ts";
-import type { Denied } from "../src/kernel/failure.ts";
+import { Denied } from "../src/kernel/failure.ts";
 import type { RunId } from "../src/kernel/ids.ts";
 import { type ScriptedCaller, scriptedCaller } from "./support/caller.ts";
 import { untilDone } from "./support/clock.ts";
+import { consequentialPack } from "./support/consequential.ts";
 import { type Bench, denies, startBench } from "./support/gateway.ts";
 import { startProvider, type TestProvider } from "./support/provider.ts";
 
@@ -21,11 +22,14 @@ let provider: TestProvider;
 let bench: Bench;
 let caller: ScriptedCaller;
 let diskLow: boolean;
+/** What the disk under the log takes its time with, and fails at where that is refused. */
+let slow: { readonly of: string; readonly until: () => Promise<void> };
 
 beforeEach(async () => {
   provider = await startProvider();
   caller = scriptedCaller();
   diskLow = false;
+  slow = { of: "", until: async () => undefined };
   bench = await startBench(
     `
 format: gw.pack/v1
@@ -39,7 +43,18 @@ actions:
     request: { method: PUT, path: /v1/large, body: opaque, media_type: application/octet-stream }
     input: { content: { in: body, type: string, maxLength: ${(LARGE_BYTES / 3) * 4} } }
 `,
-    { space: { low: () => diskLow } },
+    {
+      space: { low: () => diskLow },
+      wrapAudit: (sink) => ({
+        head: () => sink.head(),
+        hasRoom: () => sink.hasRoom(),
+        async append(events) {
+          const { of, until } = slow;
+          if (events.some(({ event_type }) => event_type === of)) await until();
+          return sink.append(events);
+        },
+      }),
+    },
   );
 });
 afterEach(async () => {
@@ -131,14 +146,18 @@ test("what a wrapper says of itself stands on its card, and what it does not say
 });
 
 test("a request of a wrapped tool may be as large as the largest body that its actions let through", async () => {
-  const sizeOf = async (request: Partial<RunRequest>) =>
-    (await open({ opensWithCall: true, ...request }, scriptedCaller())).asked.requestBytes;
+  const wrapping = (request: Partial<RunRequest>) => open({ opensWithCall: true, ...request }, scriptedCaller());
   const { runRequestBytes, containedBodyBytes, agentHeaderBytes } = defaults;
   const large = { actions: ["acme.*"] };
-  assert.equal(await sizeOf(large), runRequestBytes);
-  for (const wrapper of [{ contained: true }, { proxied: true }]) {
-    assert.equal(await sizeOf(wrapper), containedBodyBytes);
-    assert.equal(await sizeOf({ ...large, ...wrapper }), LARGE_BYTES + agentHeaderBytes);
+  assert.equal((await wrapping(large)).asked.requestBytes, runRequestBytes);
+  for (const wrapper of [
+    { contained: true, proxied: false },
+    { contained: false, proxied: true },
+  ]) {
+    const { asked, contained, proxied } = await wrapping(wrapper);
+    assert.deepEqual({ contained, proxied }, wrapper);
+    assert.equal(asked.requestBytes, containedBodyBytes);
+    assert.equal((await wrapping({ ...large, ...wrapper })).asked.requestBytes, LARGE_BYTES + agentHeaderBytes);
   }
 });
 
@@ -167,6 +186,30 @@ test("a caller has so many open runs and no more, and another has its own", asyn
   await open({ opensWithCall: true }, scriptedCaller());
   await bench.gateway.leaveRun(caller, runs[0]?.id as RunId, "connection_closed");
   await open({ opensWithCall: true });
+});
+
+test("a run that the log has no room for never was, and takes no other's place", async () => {
+  slow = { of: "run_started", until: () => Promise.reject(new Denied("log_backlogged", "full")) };
+  for (let count = 0; count < defaults.runsPerCaller; count++)
+    await assert.rejects(open({ opensWithCall: true }), denies("log_backlogged"));
+  slow = { of: "", until: async () => undefined };
+  const { id } = await open({ opensWithCall: true });
+  await bench.time.advance(defaults.firstCallMs);
+  assert.deepEqual(
+    [bench.eventsOf("run_started"), bench.eventsOf("run_ended")].map((events) => events.map(({ run_id }) => run_id)),
+    [[id], [id]],
+  );
+});
+
+test("a run whose time is over before it is written down is not asked about", async () => {
+  await open({ opensWithCall: true }, scriptedCaller());
+  const disk = Promise.withResolvers<void>();
+  slow = { of: "run_started", until: () => disk.promise };
+  const refused = assert.rejects(open({ limits: { ...LIMITS, durationMs: 500 } }), denies("run_ended"));
+  await bench.time.advance(defaults.expiryLookMs);
+  disk.resolve();
+  await refused;
+  assert.deepEqual(cards(), []);
 });
 
 test("a run that waits for its first call ends where none comes, and is left alone once one did", async () => {
@@ -242,10 +285,14 @@ test("a session takes its own cards with it, and neither those of others in its 
   const calls = [caller, second, third].map((who) => call(run, ASK, who));
   for (const one of calls) one.catch(() => undefined);
   await untilDone(bench.time, 0, () => cards().filter(({ card }) => card !== null).length === 4);
+  await open({}, second);
   const keys = () => cards().map(({ callerKey }) => callerKey);
-  second.become({ kind: "gone" });
+  await bench.gateway.revoke(bench.revocation(run.sessions.get(second.key)?.id ?? ""));
   await assert.rejects(calls[1] as Promise<unknown>, denies("approval_withdrawn"));
-  assert.deepEqual(keys().sort(), [caller, third, other].map(({ key }) => key).sort());
+  assert.deepEqual(keys().sort(), [caller, second, third, other].map(({ key }) => key).sort());
+  assert.notEqual(cards().find(({ callerKey }) => callerKey === second.key)?.runId, run.id);
+  second.become({ kind: "gone" });
+  await untilDone(bench.time, 0, () => cards().length === 3);
   // Whoever opened the run is one of them: nobody started them, and each was asked about.
   caller.become({ kind: "gone" });
   await assert.rejects(calls[0] as Promise<unknown>, denies("approval_withdrawn"));
@@ -363,15 +410,49 @@ test("a call is not put on the card of its session for a user whose volume is us
   assert.equal((await late).outcome, "success");
 });
 
+test("a run that ends while the yes to it is written down does not begin", async () => {
+  const run = await open({ limits: { ...LIMITS, durationMs: 10_000 } });
+  const waits = run.admission?.session ?? assert.fail("nobody is asked");
+  const disk = Promise.withResolvers<void>();
+  slow = { of: "approval_approved", until: () => disk.promise };
+  const deciding = bench.approve();
+  await untilDone(bench.time, 0, () => cards().length === 0);
+  await bench.time.advance(10_000);
+  disk.resolve();
+  await deciding;
+  await assert.rejects(waits, denies("run_ended"));
+  await run.told;
+  assert.deepEqual([run.state, run.sessions.size, endsOf(run)], ["ended", 0, ["run_deadline_exhausted"]]);
+  assert.deepEqual(bench.eventsOf("session_started"), []);
+});
+
+test("a call that comes while the yes to its session is written down has a card of its own", async () => {
+  const run = await open();
+  const disk = Promise.withResolvers<void>();
+  slow = { of: "approval_approved", until: () => disk.promise };
+  const deciding = bench.approve();
+  await untilDone(bench.time, 0, () => cards().length === 0);
+  const late = call(run, ASK);
+  await bench.time.advance(0);
+  assert.deepEqual(cards(), []);
+  disk.resolve();
+  await deciding;
+  assert.equal((await bench.waiting()).card?.asks, "call");
+  await bench.approve();
+  assert.equal((await late).outcome, "success");
+});
+
 test("two calls that each need a person have a card of their own, of which one may be that of their session", async () => {
   for (const opensWithCall of [false, true]) {
     const who = scriptedCaller();
     const run = await open({ opensWithCall }, who);
-    const [first, second] = [call(run, ASK, who), call(run, ASK, who)];
+    const begun = bench.gateway.startCall(who, run.id, { action: ASK, input: {} });
+    const [first, second] = [begun.done, call(run, ASK, who)];
     await untilDone(bench.time, 0, () => cards()[0]?.card?.asks === "session_and_call");
     await bench.time.advance(0);
-    const { card } = await bench.waiting();
+    const { approvalId, card } = await bench.waiting();
     assert.deepEqual([cards().length, card?.asks], [1, "session_and_call"]);
+    assert.deepEqual([begun.approvalId, card?.call?.call_id], [approvalId, begun.id], "which whoever asks is told");
     await bench.approve();
     assert.equal((await first).outcome, "success");
     assert.equal((await bench.waiting()).card?.asks, "call");
@@ -436,6 +517,34 @@ test("access that a person takes wholly away adds nothing, and one whose session
   other.check = () => ({ kind: "same" });
   await bench.gateway.revoke(bench.revocation(run.sessions.get(other.key)?.id ?? ""));
   await assert.rejects(access(run, [ASK], other), denies("session_ended"));
+});
+
+test("a call that its session has no action for asks for what it lacks, and a preview for what carries it out too", async () => {
+  const asked = () => [...(cards()[0]?.card?.scope?.actions ?? [])].sort();
+  const run = await open({ actions: [LIST], asksAsItGoes: true });
+  await bench.approve();
+  await run.admission?.session;
+  const first = call(run, ASK);
+  assert.equal((await bench.waiting()).mode, "access");
+  assert.deepEqual(asked(), [ASK]);
+  await bench.approve();
+  assert.equal((await first).outcome, "success");
+  assert.equal((await call(run)).outcome, "success");
+
+  await bench.close();
+  const [plan, apply] = ["acme.membership.plan", "acme.membership.apply"];
+  bench = await startBench(consequentialPack(provider.origin), {
+    credentials: [["acme-token", { eachUse: false, disabled: false, origin: provider.origin }]],
+  });
+  const planned = await open({ actions: ["acme.thing.get"], asksAsItGoes: true });
+  await bench.approve();
+  await planned.admission?.session;
+  const input = { project_id: "p1", subject_id: "u1", role: "editor", if_match: "r7" };
+  const { done } = bench.gateway.startPlan(caller, planned.id, { action: apply, input });
+  assert.equal((await bench.waiting()).mode, "access");
+  assert.deepEqual(asked(), [apply, plan]);
+  await bench.deny("not now");
+  await assert.rejects(done, denies("approval_denied"));
 });
 
 test("each run ends at its own deadline, in whatever order they were opened", async () => {
