@@ -119,8 +119,8 @@ async function grantSession(
   requireLiveCaller(caller);
   if (run.state === "ended") throw new Denied("run_ended", `The run ended (${run.endReason ?? ""}).`);
   const { narrow } = statement;
-  const first = run.sessions.size === 0;
-  if (first && narrow !== null && narrow.budget !== null) {
+  // Of a card that lets the run begin: no other takes it.
+  if (narrow !== null && narrow.budget !== null) {
     run.budget = narrowBudget(run.budget, readLimits(narrow.budget, run.budget.limits));
   }
   const scope = narrowScope(run.asked, narrow);
