@@ -68,9 +68,11 @@ export const heldBy: Readonly<Record<string, readonly string[]>> = {
   "gateway/recover.ts": ["test/gateway-recover.test.ts", "test/gateway-claims.test.ts"],
   "gateway/rollback": ["test/gateway-rollback.test.ts"],
   "gateway/run": [
+    "test/gateway-runs.test.ts",
     "test/gateway-pipeline.test.ts",
     "test/gateway-endings.test.ts",
     "test/gateway-descendants.test.ts",
+    "test/gateway-grants.test.ts",
     "test/gateway-spend.test.ts",
   ],
   "gateway/ticket": [
@@ -78,6 +80,6 @@ export const heldBy: Readonly<Record<string, readonly string[]>> = {
     "test/gateway-ticket-entry.test.ts",
     "test/gateway-ticket-service.test.ts",
   ],
-  "gateway/token": ["test/gateway-tokens.test.ts"],
+  "gateway/token": ["test/gateway-tokens.test.ts", "test/gateway-sources.test.ts"],
   "packages/request/src": ["packages/request/test/pipeline.test.ts", "packages/request/test/hostile.test.ts"],
 };
