@@ -404,12 +404,6 @@ export const explained: readonly Explained[] = [
   {
     file: "src/gateway/operation/reconcile.ts",
     code: "const method = isStatusReader(reader)",
-    says: "isStatusReader(reader) → true",
-    why: "a step has to name a method, and whichever it is changes nothing",
-  },
-  {
-    file: "src/gateway/operation/reconcile.ts",
-    code: "const method = isStatusReader(reader)",
     says: "isStatusReader(reader) → false",
     why: "a step has to name a method, and whichever it is changes nothing",
   },
