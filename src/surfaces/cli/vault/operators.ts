@@ -17,6 +17,7 @@ import type { Vault } from "../../../vault/vault.ts";
 import { answering } from "../answer.ts";
 import { type CliIo, type Exit, exits } from "../io.ts";
 import { endLogin } from "../operator/login.ts";
+import { sayProse } from "../say-prose.ts";
 import { askTwice, readSecretFile } from "./ask-secret.ts";
 import { chooseOperator } from "./open-keys.ts";
 import { whyUnfit } from "./passkeys.ts";
@@ -69,7 +70,7 @@ export function runOperatorList(options: VaultOptions, io: CliIo, ports: VaultCl
     if (options.json) io.out(JSON.stringify(rows));
     else {
       for (const row of rows) {
-        io.out(`${row.operator}  signs with ${row.key_id}  reads with ${row.reading_key_id}`);
+        sayProse(io, `${row.operator}  signs with ${row.key_id}  reads with ${row.reading_key_id}`, 2);
         io.out(`  gw audit verify --operator ${row.key}`);
       }
     }
