@@ -178,8 +178,11 @@ test("each attempt holds its URL, the canonical request, version selector, provi
   const kept = JSON.parse(text) as JsonObject;
   assert.deepEqual(kept["body"], { role: "admin" });
   assert.equal((kept["headers"] as JsonObject)["x-trace-id"], "t-1");
+  const sent = provider.received.at(-1)?.body ?? assert.fail();
+  assert.equal(intent.payload_sha256, digestText(sent), "of the very bytes that left");
   const finished = bench.eventsOf("action_finished").at(-1) ?? assert.fail();
   assert.deepEqual([finished.remote_status, finished.provider_request_id], [201, "prov-9"]);
+  assert.equal(finished.response_digest, digestText("{}"));
   assert.equal(finished.request.version_selector, "2026-04-01");
   const reserved = bench.eventsOf("budget_reserved").at(-1) ?? assert.fail();
   const settled = bench.eventsOf("budget_settled").at(-1) ?? assert.fail();

@@ -180,6 +180,18 @@ export const explained: readonly Explained[] = [
     why: "who answered is known exactly where there is an answer; the compiler wants both",
   },
   {
+    file: "src/gateway/attempt/attempt.ts",
+    code: 'const readBody = () => (observation.kind === "answered" ? readJson(observation) : null);',
+    says: 'observation.kind === "answered" → true',
+    why: "the body is asked for of a success alone, which was answered; the compiler wants the case",
+  },
+  {
+    file: "src/gateway/attempt/confirm.ts",
+    code: "const known = { ...(isJsonObject(receipt) ? receipt : {}), ...intent };",
+    says: "isJsonObject(receipt) → true",
+    why: "what is no object has no member that an input is called by; the compiler wants the case",
+  },
+  {
     file: "src/gateway/operation/due-loop.ts",
     code: "let minute = { startMs: Number.NEGATIVE_INFINITY, count: 0 };",
     says: "0 → 1",
