@@ -262,6 +262,13 @@ test("a page that fails is retried within the read class, and then ends the list
   const refused = await list();
   assert.deepEqual([refused.outcome, refused.discovery?.stop_reason], ["success", "status_403"]);
   assert.deepEqual(dataOf(refused), [0, 1]);
+  serve(() => ({ status: 403 }));
+  const never = await list();
+  assert.deepEqual(
+    [never.outcome, never.discovery?.continue],
+    ["error", null],
+    "whoever has read nothing begins again",
+  );
 });
 
 test("a page that echoes the credential is withheld and ends the list", async () => {
@@ -315,7 +322,7 @@ test("a partial list goes on under a handle of ours, within the definition's pag
   assert.deepEqual([second.discovery?.completion, second.discovery?.continue], ["complete", null]);
   const third = await read({ max_records: 3 });
   assert.deepEqual(dataOf(third), [0, 1, 2]);
-  const fourth = await read({ continue: third.discovery?.continue, max_pages: 1 });
+  const fourth = await read({ continue: third.discovery?.continue, max_pages: 1, page_size: 1 });
   assert.deepEqual(dataOf(fourth), [3], "no record is lost or told twice");
   assert.ok(provider.received.every(({ url }) => url.includes("limit=2")));
   await assert.rejects(
