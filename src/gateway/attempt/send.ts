@@ -76,7 +76,10 @@ function requireLendable(core: Pick<AttemptNeeds, "credentials">, { credential, 
   if (credential === null || lend !== undefined) return;
   const found = requireUnlocked(core).find(credential);
   if (found !== null && !found.disabled) return;
-  throw new Denied("credential_disabled", `The credential ${credential} was disabled or removed while its send waited.`);
+  throw new Denied(
+    "credential_disabled",
+    `The credential ${credential} was disabled or removed while its send waited.`,
+  );
 }
 
 function reasonOf({ code }: Denied): NeverSent["reason"] {
