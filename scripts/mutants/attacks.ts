@@ -102,9 +102,9 @@ export const attacks: readonly Mutant[] = [
   {
     rule: "attack: a reload is for operators",
     file: "src/surfaces/operator/door-routes.ts",
-    text: "        await steward.reload();\n        return { status: 200, body: steward.status() };\n      },\n      loggedIn,",
+    text: "        await steward.followHub();\n        return { status: 200, body: steward.status() };\n      },\n      loggedIn,",
     becomes:
-      "        await steward.reload();\n        return { status: 200, body: steward.status() };\n      },\n      open,",
+      "        await steward.followHub();\n        return { status: 200, body: steward.status() };\n      },\n      open,",
     tests: ["test/attack-flood.test.ts"],
     title: "only an operator may order a reload; the gateway looks at its files by itself",
   },
@@ -382,8 +382,8 @@ export const attacks: readonly Mutant[] = [
   {
     rule: "follow: nothing is sent again by a pack that is no longer trusted",
     file: "src/gateway/attempt/follow.ts",
-    text: "sending, before);\n  requireTrusted(core, sending.outbound);\n",
-    becomes: "sending, before);\n",
+    text: "before, firstSentMs);\n  requireTrusted(core, sending.outbound);\n",
+    becomes: "before, firstSentMs);\n",
     tests: ["test/gateway-pipeline.test.ts"],
     title: "a pack that is taken away while a call waits to be sent again sends nothing more",
   },
