@@ -18,7 +18,6 @@ await readJournal("activity", { log: folder }, { ...io, out: () => rows++, err: 
 const newestSeconds = (performance.now() - asked) / 1000;
 if (rows === 0) throw new Error("the newest rows of the bench log are missing");
 const cpu = process.cpuUsage();
-const began = performance.now();
 const reader = openReader(folder, readingKey);
 const activity = startActivity();
 const sessions = startSessions();
@@ -32,6 +31,5 @@ for (let items = reader.next(); items !== undefined; items = reader.next()) {
 }
 lines += activity.rest().length + sessions.rest().length;
 const { user, system } = process.cpuUsage(cpu);
-const seconds = (performance.now() - began) / 1000;
 const peakBytes = process.resourceUsage().maxRSS * 1024;
-console.log(JSON.stringify({ events, lines, seconds, cpuSeconds: (user + system) / 1e6, newestSeconds, peakBytes }));
+console.log(JSON.stringify({ events, lines, cpuSeconds: (user + system) / 1e6, newestSeconds, peakBytes }));

@@ -56,13 +56,9 @@ export interface FrameKeys {
   next(): KeyObject;
   /** Passes over a frame whose key nobody wants. */
   skip(): void;
-  /** Where the chain stands, as a seed for another who goes on from here. */
-  copy(): Buffer;
   /** After this there are no more keys. */
   wipe(): void;
 }
-
-const WIPED = "the keys of this segment have been wiped";
 
 /** Takes the seed: it is wiped here. */
 export function startFrameKeys(seed: Buffer): FrameKeys {
@@ -72,7 +68,7 @@ export function startFrameKeys(seed: Buffer): FrameKeys {
   let wiped = false;
   const advance = (): Buffer => {
     // A chain of zeros would go on giving keys, and anyone could make them too.
-    if (wiped) throw new Fault(WIPED);
+    if (wiped) throw new Fault("the keys of this segment have been wiped");
     const output = hash("sha512", input, "buffer");
     output.copy(chain, 0, 0, SEED_BYTES);
     return output;
@@ -87,10 +83,6 @@ export function startFrameKeys(seed: Buffer): FrameKeys {
     },
     skip() {
       advance().fill(0);
-    },
-    copy() {
-      if (wiped) throw new Fault(WIPED);
-      return Buffer.from(chain);
     },
     wipe() {
       wiped = true;

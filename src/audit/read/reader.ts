@@ -1,5 +1,5 @@
 import { isAscii } from "node:buffer";
-import type { KeyObject } from "node:crypto";
+import { createDecipheriv, type KeyObject } from "node:crypto";
 import { join } from "node:path";
 import type { JsonObject } from "../../kernel/json.ts";
 import { decodeRecord } from "../codec.ts";
@@ -7,12 +7,10 @@ import type { AuditEvent, Journal } from "../event.ts";
 import type { ReadFile } from "../files.ts";
 import { decodeOpen, type OpenReason } from "../frame/bodies.ts";
 import { type Cursor, isLinked, openCursor } from "../frame/cursor.ts";
-import { FRAME_TYPES, HEADER_BYTES, segmentName } from "../frame/layout.ts";
+import { DATA_FLAG_REDO, FRAME_TYPES, HEADER_BYTES, LINK_BYTES, segmentName } from "../frame/layout.ts";
 import { type FrameKeys, startFrameKeys } from "../keys/seed.ts";
 import { openIfThere } from "../node-files.ts";
 import { expand } from "./expand.ts";
-import { isWorthThread, type OpenedAhead, openAhead } from "./open-ahead.ts";
-import { openFrame } from "./open-frame.ts";
 import { folderWith, type ReadFrom, segmentsOf } from "./place.ts";
 import { findSeed } from "./seeds.ts";
 
@@ -57,6 +55,8 @@ export interface LogReader {
   [Symbol.asyncIterator](): AsyncGenerator<LogItem>;
 }
 
+const TAG_BYTES = 16;
+const ZERO_NONCE = Buffer.alloc(12);
 const LENGTH_BYTES = 4;
 const FRAMES_A_TURN = 256;
 
@@ -66,17 +66,9 @@ interface OpenSegment {
   readonly file: ReadFile;
   readonly cursor: Cursor;
   keys: FrameKeys | undefined;
-  firstFrame: number;
   /** The key of a frame that did not open yet, because its writer is not done with it. */
   pending: KeyObject | undefined;
-  /** Opens the frames further on; undecided before enough of them was seen, null where this thread is alone. */
-  ahead: OpenedAhead | null | undefined;
-  /** Frames that came from there, whose keys nobody made here. */
-  passed: number;
 }
-
-/** So much of a segment tells how long its frames are. */
-const LOOK_BYTES = 1_048_576;
 
 /** A log may lie in several folders, archives first and its own last. With `wanted`, only the frames of these numbers are opened. */
 export function openReader(
@@ -87,8 +79,6 @@ export function openReader(
 ): LogReader {
   const folders = typeof log === "string" ? [log] : log;
   let atSegment = from?.segment ?? folders.flatMap(segmentsOf).sort((a, b) => a - b)[0] ?? 1;
-  /** Where only some frames are opened, none are worth a thread. */
-  const alone = from !== undefined || wanted !== undefined;
   let current: OpenSegment | undefined;
   let lastFrame = 0;
   /** Where the whole frames of the segment before ended, for the next OPEN to confirm. */
@@ -99,7 +89,6 @@ export function openReader(
 
   const leave = (): void => {
     if (current !== undefined) lastFrame = current.cursor.header.frame;
-    current?.ahead?.close();
     current?.keys?.wipe();
     current?.file.close();
     current = undefined;
@@ -143,7 +132,7 @@ export function openReader(
           if (missing?.length === 0) continue;
           return missing;
         }
-        current = enter(folder, atSegment, file, alone);
+        current = enter(folder, atSegment, file);
         if (current === undefined) {
           return [{ kind: "unreadable", segment: atSegment++, frame: 0, detail: "not a segment of a log" }];
         }
@@ -177,12 +166,9 @@ export function openReader(
   };
 }
 
-function enter(folder: string, number: number, file: ReadFile, alone: boolean): OpenSegment | undefined {
+function enter(folder: string, number: number, file: ReadFile): OpenSegment | undefined {
   const cursor = openCursor(file);
-  if (cursor !== undefined) {
-    const ahead = alone ? null : undefined;
-    return { folder, number, file, cursor, keys: undefined, firstFrame: 0, pending: undefined, ahead, passed: 0 };
-  }
+  if (cursor !== undefined) return { folder, number, file, cursor, keys: undefined, pending: undefined };
   file.close();
   return undefined;
 }
@@ -215,7 +201,6 @@ function readFrame(
   const seed = findSeed(segment.folder, open, readingKey);
   if (seed === undefined) items.push(unreadable(segment, "the segment is not sealed for this key"));
   else segment.keys = startFrameKeys(seed);
-  segment.firstFrame = frame;
   return items;
 }
 
@@ -226,8 +211,6 @@ function unreadable(segment: OpenSegment, detail: string): LogItem {
 /** Undefined for a frame that is not whole: torn, or still being written. */
 function readData(segment: OpenSegment, keys: FrameKeys): readonly LogItem[] | undefined {
   const { cursor } = segment;
-  const opened = takeOpened(segment, keys);
-  if (opened !== undefined) return readRecords(segment, opened);
   const key = segment.pending ?? keys.next();
   const plaintext = openFrame(cursor, key);
   if (plaintext === undefined && !isLinked(cursor)) {
@@ -238,27 +221,6 @@ function readData(segment: OpenSegment, keys: FrameKeys): readonly LogItem[] | u
   if (plaintext === undefined)
     return [unreadable(segment, "the frame does not open: it was changed, or frames before it are missing")];
   return readRecords(segment, plaintext);
-}
-
-/** What a thread that is ahead made of the frame; undefined where there is none, or it could not open it either. */
-function takeOpened(segment: OpenSegment, keys: FrameKeys): Buffer | undefined {
-  const { cursor, pending } = segment;
-  if (segment.ahead === undefined && pending === undefined && cursor.offset >= LOOK_BYTES) {
-    const frames = cursor.header.frame - segment.firstFrame;
-    const isWorth = isWorthThread(cursor.size - cursor.offset, cursor.offset / frames);
-    const path = join(segment.folder, segmentName(segment.number));
-    segment.ahead = isWorth ? openAhead(path, keys.copy(), cursor.offset) : null;
-  }
-  const { ahead } = segment;
-  if (ahead == null || cursor.offset < ahead.from) return undefined;
-  const plaintext = ahead.take(cursor.header.frame);
-  if (plaintext !== undefined) segment.passed++;
-  else {
-    ahead.close();
-    segment.ahead = null;
-    for (; segment.passed > 0; segment.passed--) keys.skip();
-  }
-  return plaintext;
 }
 
 function readRecords(segment: OpenSegment, plaintext: Buffer): readonly LogItem[] {
@@ -303,4 +265,33 @@ function cutTexts(plaintext: Buffer, count: number): string[] {
     start = at;
     return whole === undefined ? plaintext.toString("utf8", from, at) : whole.substring(from, at);
   });
+}
+
+/** header ‖ link_prev, and the tag: copied here for each frame, which costs less than a buffer or a view for each. */
+const ADDITIONAL = Buffer.alloc(HEADER_BYTES + LINK_BYTES);
+const TAG = Buffer.alloc(TAG_BYTES);
+
+function openFrame(cursor: Cursor, key: KeyObject): Buffer | undefined {
+  const { buffer, at, header } = cursor;
+  const start = at + HEADER_BYTES;
+  let end = start + header.bodyLength;
+  // The section for the gateway itself stands last, its length after it.
+  if ((header.flags & DATA_FLAG_REDO) !== 0)
+    end -=
+      header.bodyLength < LENGTH_BYTES ? header.bodyLength : LENGTH_BYTES + buffer.readUInt32LE(end - LENGTH_BYTES);
+  if (end - start < TAG_BYTES + LENGTH_BYTES) return undefined;
+  // On disk the two stand the other way round.
+  buffer.copy(ADDITIONAL, 0, at, start);
+  buffer.copy(ADDITIONAL, HEADER_BYTES, at - LINK_BYTES, at);
+  buffer.copy(TAG, 0, end - TAG_BYTES, end);
+  try {
+    const decipher = createDecipheriv("aes-256-gcm", key, ZERO_NONCE, { authTagLength: TAG_BYTES });
+    decipher.setAAD(ADDITIONAL);
+    decipher.setAuthTag(TAG);
+    const plaintext = decipher.update(buffer.subarray(start, end - TAG_BYTES));
+    decipher.final();
+    return plaintext;
+  } catch {
+    return undefined;
+  }
 }
