@@ -40,7 +40,7 @@ export interface SendLimits {
   readonly started?: () => void;
 }
 
-/** Memory for large answers under way: one place for each holder, in turn, and until it leaves. */
+/** Memory for large answers under way, or places that count one each: one for each holder, in turn, and until it leaves. */
 export interface AnswerRoom {
   /** True where the holder has a place as large as that; otherwise it has none, and `ready` is called once it has. */
   take(holder: AnswerHolder, bytes: number, ready: () => void): boolean;
