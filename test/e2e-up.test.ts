@@ -147,6 +147,7 @@ test("gw up says of a gateway that was killed that it was, and the next start go
   const left = await within(gateway.exited, 120_000, "gw up");
   assert.deepEqual([left.code, codeOf(left)], [1, "gateway_ended"]);
   assert.match(left.err, /SIGKILL/);
+  assert.match(left.err, /Start it again.*gw operation list/s, "and what to do");
   const next = await home.upByHand();
   assert.equal((await next.end("SIGTERM")).code, 0, "one that was told to end did");
   const verified = await home.verify();

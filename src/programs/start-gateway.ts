@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { allowedEnvironment } from "../adapters/platform/environment.ts";
-import type { Code } from "../kernel/codes.ts";
+import { type Code, codes } from "../kernel/codes.ts";
 import { Denied } from "../kernel/failure.ts";
 import type { GatewayProcess } from "../surfaces/cli/commands/deps.ts";
 
@@ -49,7 +49,9 @@ export async function startGateway(
 
 /** It may have had no time to say anything itself: whoever started it is the only one who knows. */
 function endedBy(how: string): Denied {
-  return new Denied("gateway_ended", `The gateway ended with ${how}, not in order.`);
+  return new Denied("gateway_ended", `The gateway ended with ${how}, not in order.`, {
+    next: codes.gateway_ended.mend,
+  });
 }
 
 /** What the gateway says of a start that it refuses, so that its own code is the command's. */
